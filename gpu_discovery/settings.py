@@ -1,0 +1,59 @@
+"""The labeler's effective settings: flags, environment, config file and defaults already merged.
+
+Built by ``cli`` (and by the device plugin in one-process mode), read by ``daemon``, ``labeler`` and the sinks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_discovery.core.config import types as config_types
+
+DEFAULT_OUTPUT_FILE = "/etc/kubernetes/node-feature-discovery/features.d/gfd"
+DEFAULT_MACHINE_TYPE_FILE = "/sys/class/dmi/id/product_name"
+DEFAULT_DRIVER_ROOT_CTR_PATH = "/driver-root"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelerSettings:
+    """Everything the labeler needs to know before its first pass."""
+
+    config: config_types.Config = config_types.Config()
+    """The effective config file; flags and environment already override it, defaults are filled."""
+    config_file: str = ""
+    """Path as given; empty when there is none. Watched for edits."""
+    warnings: tuple[str, ...] = ()
+    """What loading wants said: lenient unknown keys, MPS over time-slicing, ignored positionals."""
+    oneshot: bool = False
+    sleep_interval_s: float = 60.0
+    """Seconds between passes when nothing wakes us; ``inf`` waits for signals and changes only."""
+    no_timestamp: bool = False
+    publish: tuple[str, ...] = ("file",)
+    """``file``, ``stdout``."""
+    output_file: str = DEFAULT_OUTPUT_FILE
+    machine_type_file: str = DEFAULT_MACHINE_TYPE_FILE
+    fail_on_init_error: bool = True
+    exit_after_s: float | None = None
+    """End with an error when there was no good pass for so long since the start; None: never."""
+    http_address: str | None = None
+    """``host:port`` of /healthz, /readyz and /metrics; None opens no port."""
+    keep_nvml_open: bool = False
+    remove_on_exit: bool = False
+    nfd_expiry_s: float | None = None
+    host_root: str = "/"
+    """Where /sys, /proc and /usr/share of the host are seen; another root in tests."""
+    driver_root_ctr_path: str = DEFAULT_DRIVER_ROOT_CTR_PATH
+    discovery_strategy: str = "auto"
+    """``auto``, ``nvml``, ``tegra`` or ``vfio``."""
+    mig_strategy: str = "none"
+    snapshot_file: str | None = None
+    """Read this recorded snapshot instead of the machine."""
+    sample: str | None = None
+    """Read this shipped sample machine instead of the machine."""
+    log_format: str = "text"
+    log_level: str = "info"
+
+    @property
+    def reference_compat(self) -> frozenset[str]:
+        """Old behaviours that are switched on."""
+        return frozenset(self.config.own.reference_compat)
