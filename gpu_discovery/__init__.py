@@ -5,3 +5,5 @@ values; ``sinks`` carry those out; ``labeler`` joins the two and ``daemon`` says
 ``core``, ``settings`` and ``labeler``; nothing here imports ``device_plugin``. The order of imports is a contract in
 setup.cfg.
 """
+
+__version__ = "0.1.0"
