@@ -39,7 +39,7 @@ PIP_INSTALL := -m pip install --quiet --require-hashes
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test coverage lint format docs docs-check bench bench-smoke lock lock-check clean check-python check-cc
+.PHONY: help run test coverage lint format docs docs-check bench bench-smoke lock lock-check clean check-cc
 
 help:
 	@sed -n '4,9s/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -50,7 +50,7 @@ run: $(RUN)
 	$(VENV_RUN)/bin/gpu-feature-discovery --oneshot --sample=$(SAMPLE) --output-file=$(OUTPUT)
 	@echo "The feature file is $(OUTPUT)"
 
-test: $(DEV) check-cc
+test: check-cc $(DEV)
 	$(VENV_DEV)/bin/python $(PYTEST) -p tests.no_skips $(ARGS)
 
 coverage: $(DEV)
@@ -73,10 +73,10 @@ docs: $(DEV)
 docs-check: $(DEV)
 	$(VENV_DEV)/bin/python -m docs.generate --check
 
-bench: $(RUN) check-cc
+bench: check-cc $(RUN)
 	$(VENV_RUN)/bin/python -m tests.bench $(ARGS)
 
-bench-smoke: $(RUN) check-cc
+bench-smoke: check-cc $(RUN)
 	$(VENV_RUN)/bin/python -m tests.bench --smoke
 
 lock: $(LOCK)
@@ -88,8 +88,19 @@ lock-check: $(DEV)
 clean:
 	rm -rf $(VENV_RUN) $(VENV_DEV) $(VENV_LOCK) build dist *.egg-info .coverage* .hypothesis .*_cache
 
+# Names what is missing in one line, before anything is made.
+define check-python
+@$(PYTHON) -c '' 2>/dev/null || { \
+  echo >&2 "Python 3.11 or newer is needed and '$(PYTHON)' was not found: install it, or name one: make PYTHON=python3.12 …"; exit 1; }
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+  echo >&2 "Python 3.11 or newer is needed and '$(PYTHON)' is $(PYTHON_VERSION): name another: make PYTHON=python3.12 …"; exit 1; }
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+  echo >&2 "Python's venv module is missing: install it (Debian, Ubuntu: apt-get install python$(PYTHON_VERSION)-venv)"; exit 1; }
+endef
+
 # setuptools builds the project and is then taken out again: its .pth file would cost every start of Python some time.
-$(RUN): requirements/run.txt requirements/build.txt setup.cfg pyproject.toml | check-python
+$(RUN): requirements/run.txt requirements/build.txt setup.cfg pyproject.toml
+	$(check-python)
 	@echo "Installing what a node runs into $(VENV_RUN) with Python $(PYTHON_VERSION) (once)"
 	@$(PYTHON) -m venv --clear $(VENV_RUN)
 	@$(VENV_RUN)/bin/python $(PIP_INSTALL) -r requirements/run.txt -r requirements/build.txt
@@ -97,25 +108,19 @@ $(RUN): requirements/run.txt requirements/build.txt setup.cfg pyproject.toml | c
 	@$(VENV_RUN)/bin/python -m pip uninstall --quiet --yes setuptools
 	@touch $@
 
-$(DEV): requirements/dev.txt requirements/build.txt setup.cfg pyproject.toml | check-python
+$(DEV): requirements/dev.txt requirements/build.txt setup.cfg pyproject.toml
+	$(check-python)
 	@echo "Installing the tests' and checks' tools into $(VENV_DEV) with Python $(PYTHON_VERSION) (once)"
 	@$(PYTHON) -m venv --clear $(VENV_DEV)
 	@$(VENV_DEV)/bin/python $(PIP_INSTALL) -r requirements/dev.txt -r requirements/build.txt
 	@$(VENV_DEV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(LOCK): requirements/lock.txt | check-python
+$(LOCK): requirements/lock.txt
+	$(check-python)
 	@$(PYTHON) -m venv --clear $(VENV_LOCK)
 	@$(VENV_LOCK)/bin/python $(PIP_INSTALL) -r requirements/lock.txt
 	@touch $@
-
-check-python:
-	@command -v $(PYTHON) >/dev/null || { \
-	  echo >&2 "Python 3.11 or newer is needed and '$(PYTHON)' was not found: install it, or name one: make PYTHON=python3.12 …"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo >&2 "Python 3.11 or newer is needed and '$(PYTHON)' is $(PYTHON_VERSION): name another: make PYTHON=python3.12 …"; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-	  echo >&2 "Python's venv module is missing: install it (Debian, Ubuntu: apt-get install python$(PYTHON_VERSION)-venv)"; exit 1; }
 
 check-cc:
 	@printf '#include <stdio.h>\nint main(void) { return 0; }\n' | $(CC) -x c -o /dev/null - 2>/dev/null || { \
