@@ -11,7 +11,7 @@
 # PYTHON=python3.12 chooses the interpreter, SAMPLE=name the machine of `make run`, ARGS='-k mig' goes to pytest.
 
 PYTHON ?= python3
-SAMPLE ?= dgx-h100-mixed-mig
+SAMPLE ?= dgx-h100-mig
 OUTPUT ?= build/features.d/gfd
 ARGS ?=
 
