@@ -100,7 +100,7 @@ def make_config_space(
     space[0:4] = NVIDIA.to_bytes(2, "little") + (0x20B0).to_bytes(2, "little")
     space[0x06] = 0x10 if has_capabilities else 0
     position, pointer = 0x60, 0x34
-    for capability in [b"\x01\x00\x03\x00"] + list(capabilities or ()):
+    for capability in [b"\x01\x00\x03\x00", *(capabilities or ())]:
         space[pointer] = position
         space[position : position + len(capability)] = capability
         space[position + 1] = 0
@@ -289,7 +289,7 @@ def _function_of_fake_gpu(gpu: Mapping[str, Any], driver: str | None) -> Functio
         f"{int(domain, 16):04x}:{rest}",
         device_id=combined_id >> 16 if combined_id > 0xFFFF else combined_id,
         class_code=gpu.get("pci_class", CLASS_3D),
-        numa_node=gpu.get("numa") or 0,
+        numa_node=-1 if gpu.get("numa") is None else gpu["numa"],
         driver=driver,
     )
 
