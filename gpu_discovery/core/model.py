@@ -376,6 +376,10 @@ class Health:
     conditions: Mapping[str, tuple[Condition, ...]] = field(default_factory=dict)
 
 
+ALL_WELL = Health()
+"""No conditions: what a program without health sources assumes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A device's health, derived."""

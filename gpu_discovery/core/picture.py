@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_discovery.core import model
+from gpu_discovery.core import model, resources
 from gpu_discovery.core.config import types as config_types
+from gpu_discovery.core.kit import digests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """Snapshot × config × health."""
+    """Snapshot, config and health put together."""
 
     snapshot: model.Snapshot
     config: config_types.Config
@@ -27,6 +28,79 @@ class Picture:
     gpus: tuple[model.Gpu, ...] = ()
     """The GPUs that the rules let in, by index; what every physical-GPU label counts."""
     notices: tuple[model.Notice, ...] = ()
-    health: model.Health = model.Health()
+    health: model.Health = model.ALL_WELL
     digest: str = ""
     health_digest: str = ""
+
+
+def make_picture(
+    snapshot: model.Snapshot,
+    config: config_types.Config,
+    health: model.Health = model.ALL_WELL,
+    *,
+    mig_strategy: str,
+) -> Picture:
+    """Derive everything that is to be published.
+
+    Raises ConfigError for a config entry that is impossible on this node, SettingsError for an unknown strategy.
+    """
+    found = resources.resources(snapshot, config, health, mig_strategy=mig_strategy)
+    return Picture(
+        snapshot=snapshot,
+        config=config,
+        mig_strategy=mig_strategy,
+        resources=found.resources,
+        left_out=found.left_out,
+        gpus=found.gpus,
+        notices=found.notices,
+        health=health,
+        digest=_content_digest(snapshot, found, mig_strategy),
+        health_digest=_health_digest(found.resources),
+    )
+
+
+def _content_digest(snapshot: model.Snapshot, found: resources.ResourceSet, mig_strategy: str) -> str:
+    """Names what is there and how it is served; whether it is well, and when it was read, stays out."""
+    content = (
+        mig_strategy,
+        snapshot.driver_version,
+        snapshot.cuda_version,
+        [_identity(gpu) for gpu in found.gpus],
+        [(left.index, left.uuid, left.pci_address, left.code) for left in found.left_out],
+        [_served(resource) for resource in found.resources],
+    )
+    return digests.digest(repr(content))
+
+
+def _identity(gpu: model.Gpu) -> tuple[object, ...]:
+    return (
+        gpu.index,
+        gpu.uuid,
+        gpu.pci_address,
+        gpu.name,
+        gpu.memory_bytes,
+        gpu.compute_capability,
+        gpu.is_mig_enabled,
+    )
+
+
+def _served(resource: model.Resource) -> tuple[object, ...]:
+    return (
+        resource.name,
+        resource.base_name,
+        resource.sharing.value,
+        resource.replicas,
+        resource.fail_requests_greater_than_one,
+        [(device.uuid, device.mig and device.mig.profile) for device in resource.devices],
+    )
+
+
+def _health_digest(found: tuple[model.Resource, ...]) -> str:
+    """Names the conditions of every device, not since when they hold."""
+    conditions = [
+        (device.uuid, condition.source, condition.code, condition.severity.value, condition.latch.value)
+        for resource in found
+        for device in resource.devices
+        for condition in device.verdict.conditions
+    ]
+    return digests.digest(repr(conditions))
