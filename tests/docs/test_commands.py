@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.fakes import host, nvml
+from tests.fakes import nvml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", ".hypothesis", ".coverage*", "build")
@@ -82,8 +82,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> str:
     for name in (".venv-run", ".venv-dev"):
         os.mkdir(os.path.join(copy, name))
         os.symlink(os.path.dirname(sys.executable), os.path.join(copy, name, "bin"))
-        with open(os.path.join(copy, name, ".installed-%d.%d" % sys.version_info[:2]), "w", encoding="utf-8"):
-            pass
+        stamp = f".installed-{sys.version_info.major}.{sys.version_info.minor}"
+        os.close(os.open(os.path.join(copy, name, stamp), os.O_CREAT))
     return copy
 
 
@@ -120,7 +120,7 @@ def check_command(place: str, command: str, output: str | None, checkout: str, e
     """Run one command, or see that CI runs it."""
     if command.startswith(RUN_BY_CI):
         with open(os.path.join(ROOT, ".ci/run"), encoding="utf-8") as file:
-            assert command.split(" #")[0].strip() in file.read() + " .ci/run", place
+            assert command.partition(" #")[0].strip() in file.read() + " .ci/run", place
         return
     if command.startswith((*NEEDS_A_NETWORK, *NEEDS_A_CLUSTER)):
         return
@@ -156,5 +156,9 @@ def test_links_between_pages_lead_somewhere() -> None:
         with open(os.path.join(ROOT, page), encoding="utf-8") as file:
             targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", file.read())
         folder = os.path.dirname(os.path.join(ROOT, page))
-        broken += [f"{page}: {target}" for target in targets if "://" not in target and not os.path.exists(os.path.join(folder, target))]
+        broken += [
+            f"{page}: {target}"
+            for target in targets
+            if "://" not in target and not os.path.exists(os.path.join(folder, target))
+        ]
     assert broken == []

@@ -1,0 +1,58 @@
+"""The node that is measured: eight GPUs behind the fake driver, and the /sys and /proc that go with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.fakes import host, nvml
+
+GPUS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Where its files are, and how a program is told to look there."""
+
+    root: str
+    environ: Mapping[str, str]
+
+    @property
+    def feature_file(self) -> str:
+        """The published labels; alone in their folder, so that every write to it can be counted."""
+        return os.path.join(self.root, "features.d", "gfd")
+
+    def labeler(self, *arguments: str) -> list[str]:
+        """The labeler's command line on this node."""
+        return [
+            program("gpu-feature-discovery"),
+            f"--host-root={self.root}",
+            f"--driver-root-ctr-path={self.root}",
+            f"--machine-type-file={self.root}/sys/class/dmi/id/product_name",
+            f"--output-file={self.feature_file}",
+            *arguments,
+        ]
+
+
+def program(name: str) -> str:
+    """The installed script beside the interpreter that runs this."""
+    return os.path.join(os.path.dirname(sys.executable), name)
+
+
+def make_node(root: str) -> Node:
+    """Write everything under ``root``; the description never changes, so the fake reads it once per process."""
+    gpus = [
+        nvml.make_gpu(
+            uuid=f"GPU-0000000{index}-1111-2222-3333-444444444444",
+            minor=index,
+            pci_address=f"00000000:{0x10 + index:02X}:00.0",
+        )
+        for index in range(GPUS)
+    ]
+    driver = nvml.FakeDriver(root)
+    driver.write(nvml.make_machine(gpus=gpus))
+    host.make_host_root(root, gpus=gpus)
+    os.makedirs(os.path.join(root, "features.d"))
+    return Node(root=root, environ={**os.environ, **driver.environ(), "FAKE_NVML_STATIC": "1"})

@@ -1,0 +1,129 @@
+"""What the running labeler costs in a pass that finds nothing changed, and whether it grows.
+
+Passes and writes are counted from outside, by watching the feature file: every pass reads it once to compare, and
+must not write it. The interval between passes is made so short that a thousand take seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import inotify_simple
+
+from tests.bench import figures, node
+
+WARM_PASSES = 20
+INTERVAL = "2ms"
+STALL_S = 30
+EVENTS = (
+    inotify_simple.flags.OPEN
+    | inotify_simple.flags.CREATE
+    | inotify_simple.flags.MOVED_TO
+    | inotify_simple.flags.MODIFY
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The process at one moment."""
+
+    cpu_ms: float
+    resident_mib: float
+    log_lines: int
+
+
+class Labeler:
+    """A running labeler, seen from outside."""
+
+    def __init__(self, process: subprocess.Popen[bytes], machine: node.Node, log: str) -> None:
+        self._process = process
+        self._log = log
+        self._inotify = inotify_simple.INotify()
+        self._inotify.add_watch(os.path.dirname(machine.feature_file), EVENTS)
+        self._name = os.path.basename(machine.feature_file)
+
+    def await_passes(self, count: int) -> int:
+        """Wait for so many passes; how many changes of the feature file there were meanwhile."""
+        passes = writes = 0
+        while passes < count:
+            events = self._inotify.read(timeout=STALL_S * 1000)
+            if not events or self._process.poll() is not None:
+                raise SystemExit(f"the labeler stopped after {passes} passes:\n{self.log_text()}")
+            for event in events:
+                is_read = event.mask & inotify_simple.flags.OPEN
+                passes += bool(is_read and event.name == self._name)
+                writes += not is_read
+        return writes
+
+    def sample(self) -> Sample:
+        """Read the process's account from /proc."""
+        with open(f"/proc/{self._process.pid}/stat", encoding="ascii") as file:
+            fields = file.read().rpartition(")")[2].split()
+        ticks = int(fields[11]) + int(fields[12])
+        with open(f"/proc/{self._process.pid}/status", encoding="ascii") as file:
+            resident_kib = next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+        return Sample(
+            cpu_ms=ticks * 1000 / os.sysconf("SC_CLK_TCK"),
+            resident_mib=resident_kib / 1024,
+            log_lines=self.log_text().count("\n"),
+        )
+
+    def log_text(self) -> str:
+        """Everything the labeler has logged."""
+        with open(self._log, encoding="utf-8") as file:
+            return file.read()
+
+
+def measure(machine: node.Node, passes: int, *, with_http: bool) -> list[figures.Figure]:
+    """Run the labeler for so many passes over an unchanged node."""
+    port = ("with HTTP port", [f"--http-address=127.0.0.1:{_free_port()}"]) if with_http else ("periodic", [])
+    prefix, arguments = port
+    with _running(machine, arguments) as labeler:
+        labeler.await_passes(WARM_PASSES)
+        before = labeler.sample()
+        writes = labeler.await_passes(passes)
+        after = labeler.sample()
+    return [
+        figures.Figure(f"{prefix}, resident after {passes} passes", after.resident_mib, "MiB", 34 if with_http else 26),
+        figures.Figure(f"{prefix}, growth over them", after.resident_mib - before.resident_mib, "MiB", 0.25),
+        figures.Figure(f"{prefix}, CPU per unchanged pass", (after.cpu_ms - before.cpu_ms) / passes, "ms", 1.5),
+        figures.Figure(f"{prefix}, writes in them", writes, "", 0),
+        figures.Figure(f"{prefix}, log lines in them", after.log_lines - before.log_lines, "", 0),
+    ]
+
+
+def measure_idle(machine: node.Node, seconds: float) -> list[figures.Figure]:
+    """What looking for changes between two passes costs, with the default interval."""
+    with _running(machine, ["--sleep-interval=60s"]) as labeler:
+        time.sleep(1)
+        before = labeler.sample()
+        time.sleep(seconds)
+        after = labeler.sample()
+    return [figures.Figure("between passes, CPU per second", (after.cpu_ms - before.cpu_ms) / seconds, "ms")]
+
+
+@contextmanager
+def _running(machine: node.Node, arguments: list[str]) -> Iterator[Labeler]:
+    log = os.path.join(machine.root, "labeler.log")
+    command = machine.labeler(f"--sleep-interval={INTERVAL}", *arguments)
+    with open(log, "wb") as stderr:
+        process = subprocess.Popen(command, env=machine.environ, stdout=stderr, stderr=stderr)
+    try:
+        yield Labeler(process, machine, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=STALL_S)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
