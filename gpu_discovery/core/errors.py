@@ -44,6 +44,8 @@ class ConfigError(SettingsError):
         self.file = file
         self.line = line
         self.hint = hint
+        self.others: tuple[ConfigError, ...] = ()
+        """Further faults of the same file, in the order of lines."""
         super().__init__(self._text())
 
     def _text(self) -> str:

@@ -1,0 +1,369 @@
+"""The kinds of values that a key of the config file takes.
+
+A kind reads a node into a value of ``types``, tells its JSON Schema, and names itself in documents, so that the table in
+``schema`` says each thing once. Reading never raises: a fault goes to the ``Reading`` and ``INVALID`` comes back.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from gpu_discovery.core.config import values, yaml_tree
+from gpu_discovery.core.config.reading import Reading
+from gpu_discovery.core.kit import durations
+
+JsonSchema = dict[str, Any]
+
+LARGEST_INTEGER = (1 << 63) - 1
+DURATION_PATTERN = r"[+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)"
+
+
+class _Invalid(enum.Enum):
+    INVALID = enum.auto()
+
+
+INVALID: Final = _Invalid.INVALID
+"""In place of a value whose fault has been recorded."""
+
+
+class Kind(Protocol):
+    """A kind of value."""
+
+    def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
+        """The value of a node that is not null, or INVALID."""
+
+    def json_schema(self) -> JsonSchema:
+        """The JSON Schema of what ``read`` accepts."""
+
+    @property
+    def text(self) -> str:
+        """A few words for documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    """A real boolean."""
+
+    text: str = "boolean"
+
+    def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
+        if isinstance(node, yaml_tree.Scalar) and isinstance(node.value, bool):
+            return node.value
+        hint = "without quotes" if isinstance(node, yaml_tree.Scalar) and node.text in ("true", "false") else ""
+        return _wrong_type(node, path, reading, "true or false", hint)
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number; ``2.0`` is one, ``"2"`` is none."""
+
+    least: int = 0
+    most: int = LARGEST_INTEGER
+
+    @property
+    def text(self) -> str:
+        """A few words for documents."""
+        return f"integer ≥ {self.least}" if self.most == LARGEST_INTEGER else f"integer {self.least} to {self.most}"
+
+    def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
+        number = whole_number(node)
+        if number is None:
+            hint = "without quotes" if isinstance(node, yaml_tree.Scalar) and node.text.isdigit() else ""
+            return _wrong_type(node, path, reading, "a whole number", hint)
+        if not self.least <= number <= self.most:
+            bound = f">= {self.least}" if number < self.least else f"<= {self.most}"
+            reading.fault(path, node.line, f"{number} is not valid here; it must be {bound}")
+            return INVALID
+        return number
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that ``parse`` turns into its canonical form or refuses with ValueError."""
+
+    parse: Callable[[str], str] = values.parse_text
+    text: str = "string"
+    schema: Mapping[str, Any] | None = None
+    """What JSON Schema says beyond ``"type": "string"``."""
+
+    def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
+        if not isinstance(node, yaml_tree.Scalar) or not isinstance(node.value, str):
+            hint = f'quote it: "{node.text}"' if isinstance(node, yaml_tree.Scalar) and node.text.isprintable() else ""
+            return _wrong_type(node, path, reading, "a string", hint)
+        return _parsed(self.parse, node.value, node, path, reading)
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "string", **(self.schema or {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One text of a closed set."""
+
+    valid: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """A few words for documents."""
+        return " | ".join(f"`{value}`" for value in self.valid)
+
+    def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
+        if isinstance(node, yaml_tree.Scalar) and isinstance(node.value, str):
+            return _parsed(lambda text: values.parse_choice(text, self.valid), node.value, node, path, reading)
+        hint = f'quote it: "{node.text}"' if isinstance(node, yaml_tree.Scalar) and node.text in self.valid else ""
+        return _wrong_type(node, path, reading, f"one of {', '.join(self.valid)}", hint)
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "string", "enum": list(self.valid)}
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A Go duration text, ``infinite``, or a number of nanoseconds; as seconds."""
+
+    text: str = "duration"
+
+    def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
+        value = node.value if isinstance(node, yaml_tree.Scalar) else None
+        if isinstance(value, str):
+            return _parsed(_seconds, value, node, path, reading)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not isinstance(value, int | float):
+            return _wrong_type(node, path, reading, "a duration such as 60s, or infinite", "")
+        if not 0 <= value <= LARGEST_INTEGER:
+            reading.fault(path, node.line, f"{value} nanoseconds is not a duration that can be waited for")
+            return INVALID
+        return int(value) / durations.NANOSECONDS_PER_SECOND
+
+    def json_schema(self) -> JsonSchema:
+        texts = {"type": "string", "pattern": f"^(infinite|{DURATION_PATTERN})$"}
+        return {"anyOf": [texts, {"type": "number", "minimum": 0, "maximum": LARGEST_INTEGER}]}
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list; with ``or_single`` one element may stand there without a list around it."""
+
+    item: Kind
+    or_single: bool = False
+    if_empty: str = ""
+    """The reason why an empty list is a fault; empty where it is none."""
+    most: int | None = None
+    """How many elements, where bounded."""
+
+    @property
+    def text(self) -> str:
+        """A few words for documents."""
+        return f"list of {self.item.text}" + (", or one" if self.or_single else "")
+
+    def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
+        if not isinstance(node, yaml_tree.Sequence):
+            if not self.or_single or isinstance(node, yaml_tree.Mapping):
+                return _wrong_type(node, path, reading, "a list", "")
+            value = self.item.read(node, path, reading)
+            return INVALID if value is INVALID else (value,)
+        if self.if_empty and not node.items:
+            reading.fault(path, node.line, self.if_empty)
+            return INVALID
+        if self.most is not None and len(node.items) > self.most:
+            reading.fault(path, node.line, f"{len(node.items)} elements, but only {self.most} can stand here")
+        return self._items(node, path, reading)
+
+    def _items(self, node: yaml_tree.Sequence, path: str, reading: Reading) -> object:
+        found = []
+        for position, item in enumerate(node.items):
+            place = f"{path}[{position}]"
+            reading.place(place, item.line)
+            found.append(self.item.read(item, place, reading))
+        return INVALID if INVALID in found else tuple(found)
+
+    def json_schema(self) -> JsonSchema:
+        schema: JsonSchema = {"type": "array", "items": self.item.json_schema()}
+        if self.if_empty:
+            schema["minItems"] = 1
+        if self.most is not None:
+            schema["maxItems"] = self.most
+        return {"anyOf": [self.item.json_schema(), schema]} if self.or_single else schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key of an object."""
+
+    name: str
+    field: str
+    """The field of the value that it fills."""
+    kind: Kind
+    doc: str
+    default: str = ""
+    """For documents."""
+    if_missing: str = ""
+    """The reason why leaving it out is a fault; empty where it may be left out."""
+    if_null: str = ""
+    """The reason why null is a fault; empty where null means left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Object:
+    """A mapping with the keys of the table; ``build`` makes the value from field names and the object's path."""
+
+    keys: tuple[Key, ...]
+    build: Callable[..., object]
+    has_path: bool = False
+    """``build`` wants ``path`` as well."""
+    matches_any_case: bool = False
+    """The reference finds these keys in any letter case."""
+    if_empty: str = ""
+    """The reason why an object without any key is a fault."""
+    text: str = "object"
+
+    def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
+        if not isinstance(node, yaml_tree.Mapping):
+            return _wrong_type(node, path, reading, "an object (keys and values)", "")
+        found = self._found(node, path, reading)
+        filled: dict[str, object] = {}
+        for key in self.keys:
+            value = self._key_value(key, found, node, path, reading)
+            if value is not None:
+                filled[key.field] = value
+        if self.if_empty and not filled:
+            reading.fault(path, node.line, self.if_empty)
+            return INVALID
+        if INVALID in filled.values():
+            return INVALID
+        return self.build(**filled, path=path) if self.has_path else self.build(**filled)
+
+    def json_schema(self) -> JsonSchema:
+        schema: JsonSchema = {
+            "type": "object",
+            "properties": {key.name: _key_schema(key) for key in self.keys},
+            "additionalProperties": False,
+        }
+        required = [key.name for key in self.keys if key.if_missing]
+        if required:
+            schema["required"] = required
+        if self.if_empty:
+            schema["anyOf"] = [
+                {"required": [key.name], "properties": {key.name: {"not": {"type": "null"}}}} for key in self.keys
+            ]
+        return schema
+
+    def _found(
+        self, node: yaml_tree.Mapping, path: str, reading: Reading
+    ) -> dict[str, tuple[yaml_tree.Scalar, yaml_tree.Node]]:
+        """Key and node by the table's name of the key; of duplicates the last."""
+        found: dict[str, tuple[yaml_tree.Scalar, yaml_tree.Node]] = {}
+        for written, value in node.entries:
+            place = joined(path, written.text)
+            key = self._key(written.text)
+            if key is None or (key.name != written.text and reading.is_lenient and not self.matches_any_case):
+                reading.slip(place, written.line, "unknown key", reading.hint_for(written.text, path))
+                continue
+            if key.name != written.text:
+                reading.slip(place, written.line, "letter case differs", f"write {key.name}")
+            if key.name in found:
+                first_line = found[key.name][0].line
+                reading.slip(
+                    place, written.line, f"stands here twice, first on line {first_line}", "the last one counts"
+                )
+            reading.place(joined(path, key.name), written.line)
+            found[key.name] = (written, value)
+        return found
+
+    def _key(self, written: str) -> Key | None:
+        for key in self.keys:
+            if key.name.casefold() == written.casefold():
+                return key
+        return None
+
+    def _key_value(
+        self,
+        key: Key,
+        found: Mapping[str, tuple[yaml_tree.Scalar, yaml_tree.Node]],
+        node: yaml_tree.Mapping,
+        path: str,
+        reading: Reading,
+    ) -> object:
+        """The value; None where the key is not set."""
+        place = joined(path, key.name)
+        written, value = found.get(key.name, (None, None))
+        if value is None or written is None:
+            return self._left_out(key.if_missing, place, node.line, reading)
+        if isinstance(value, yaml_tree.Scalar) and value.value is None:
+            return self._left_out(key.if_null or key.if_missing, place, written.line, reading)
+        return key.kind.read(value, place, reading)
+
+    def _left_out(self, reason: str, place: str, line: int, reading: Reading) -> object:
+        if not reason:
+            return None
+        reading.fault(place, line, reason)
+        return INVALID
+
+
+def joined(path: str, key: str) -> str:
+    """The dotted path of a key; odd keys are quoted so that a path stays one line."""
+    plain = key if key.isprintable() and 0 < len(key) <= 60 else values.shown(key, limit=60)
+    return f"{path}.{plain}" if path else plain
+
+
+def whole_number(node: yaml_tree.Node) -> int | None:
+    """The integer that a node is, written as ``2`` or ``2.0``."""
+    value = node.value if isinstance(node, yaml_tree.Scalar) else None
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+def described(node: yaml_tree.Node) -> str:
+    """What stands there, for "expected …, not …"."""
+    match node:
+        case yaml_tree.Sequence():
+            return "a list"
+        case yaml_tree.Mapping():
+            return "an object"
+        case yaml_tree.Scalar(value=None):
+            return "null"
+        case yaml_tree.Scalar(value=bool()):
+            return f"the boolean {values.shown(node.text)}"
+        case yaml_tree.Scalar(value=str()):
+            return f"the string {values.shown(node.text)}"
+        case _:
+            return f"the number {values.shown(node.text)}"
+
+
+def _wrong_type(node: yaml_tree.Node, path: str, reading: Reading, expected: str, hint: str) -> _Invalid:
+    reading.fault(path, node.line, f"expected {expected}, not {described(node)}", hint)
+    return INVALID
+
+
+def _parsed(parse: Callable[[str], object], text: str, node: yaml_tree.Node, path: str, reading: Reading) -> object:
+    try:
+        return parse(text)
+    except ValueError as error:
+        reading.fault(path, node.line, str(error))
+        return INVALID
+
+
+def _seconds(text: str) -> float:
+    seconds = float("inf") if text == "infinite" else durations.parse_go_duration(text)
+    if seconds < 0:
+        raise ValueError(f"{values.shown(text)} is negative")
+    return seconds
+
+
+def _key_schema(key: Key) -> JsonSchema:
+    schema = key.kind.json_schema()
+    if not key.if_missing and not key.if_null:
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    return {**schema, "description": key.doc}

@@ -1,0 +1,76 @@
+"""Reads a config file into a ``types.Config``, strictly, and reports every fault with its line.
+
+Strict is the default because what is ignored without a word is found weeks later. The lenient mode is for moving over:
+what the reference passes over (unknown keys, other letter case, duplicates, further documents) is a warning there. Wrong
+types and impossible values are faults in both, as in the reference.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from gpu_discovery.core import errors
+from gpu_discovery.core.config import types
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A file that was read."""
+
+    config: types.Config
+    warnings: tuple[str, ...]
+    lines: Mapping[str, int]
+    """1-based line by dotted key path (``sharing.timeSlicing.resources[0].replicas``)."""
+
+
+def load_file(path: str, *, lenient: bool = False, reference_compat: Collection[str] | None = None) -> Loaded:
+    """Read a file. Raises ConfigError: the first fault, with all further ones in ``others``.
+
+    ``reference_compat`` overrides the file's own ``gpuDiscovery.referenceCompat``; None: the file's counts.
+    """
+    return parse_config(read_bytes(path), path, lenient=lenient, reference_compat=reference_compat)
+
+
+def parse_config(
+    text: str | bytes, file: str, *, lenient: bool = False, reference_compat: Collection[str] | None = None
+) -> Loaded:
+    """Read a text as the file ``file``; as ``load_file``."""
+    # A process without a config file loads neither PyYAML nor the table.
+    from gpu_discovery.core.config import checks, compat, hints, reading as reading_, schema, yaml_tree
+
+    reading = reading_.Reading(file, is_lenient=lenient, hint_for=hints.for_unknown_key)
+    try:
+        document = yaml_tree.parse(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
+    except yaml_tree.YamlFault as error:
+        raise errors.ConfigError(error.reason, file=file, line=error.line) from error
+    if document.second_line is not None:
+        reading.slip("", document.second_line, "a second document begins here", "only the first one is read")
+    root = document.root
+    config = types.Config()
+    if root is not None and not (isinstance(root, yaml_tree.Scalar) and root.value is None):
+        found = schema.ROOT.read(root, "", reading)
+        reading.raise_faults()
+        config = found if isinstance(found, types.Config) else config
+    names = config.own.reference_compat if reference_compat is None else reference_compat
+    warnings: tuple[str, ...] = ()
+    if compat.IGNORE_CUSTOMISATION in names:
+        config, warnings = compat.without_customisation(config)
+    checks.check(config, reading)
+    reading.raise_faults()
+    return Loaded(config, (*reading.warnings, *(f"{file}: {warning}" for warning in warnings)), reading.lines)
+
+
+def read_bytes(path: str) -> bytes:
+    """The file's bytes, one more than allowed at most. Raises ConfigError."""
+    from gpu_discovery.core.config import yaml_tree
+
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(yaml_tree.LARGEST_FILE_BYTES + 1)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise errors.ConfigError(f"opening the config file failed: {reason}", file=path) from error
+    except ValueError as error:
+        raise errors.ConfigError(f"opening the config file failed: {error}", file=repr(path)) from error
