@@ -93,7 +93,7 @@ def _type(hint: Any) -> str:
     if typing.get_origin(hint) is tuple:
         args = typing.get_args(hint)
         return f"list of {'' if args[-1] is Ellipsis else f'{len(args)} '}{_type(args[0])}"
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return f"[{hint.__name__}](#{hint.__name__.lower()})"
     if issubclass(hint, enum.Enum):
         return ", ".join(f"`{member.value}`" for member in hint)
