@@ -140,6 +140,11 @@ def test_every_module_starts_with_its_purpose() -> None:
     assert silent == []
 
 
+def test_installation_adds_no_import_hook() -> None:
+    """No finder of an editable installation is there, which would more than double the start of Python."""
+    assert [finder for finder in sys.meta_path if "editable" in str(finder).lower()] == []
+
+
 @pytest.mark.parametrize(
     "entry_point",
     [
