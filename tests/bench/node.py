@@ -30,7 +30,6 @@ class Node:
             program("gpu-feature-discovery"),
             f"--host-root={self.root}",
             f"--driver-root-ctr-path={self.root}",
-            f"--machine-type-file={self.root}/sys/class/dmi/id/product_name",
             f"--output-file={self.feature_file}",
             *arguments,
         ]

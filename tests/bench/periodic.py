@@ -15,19 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import inotify_simple
-
-from tests.bench import figures, node
+from tests.bench import events, figures, node
 
 WARM_PASSES = 20
 INTERVAL = "2ms"
 STALL_S = 30
-EVENTS = (
-    inotify_simple.flags.OPEN
-    | inotify_simple.flags.CREATE
-    | inotify_simple.flags.MOVED_TO
-    | inotify_simple.flags.MODIFY
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +37,19 @@ class Labeler:
     def __init__(self, process: subprocess.Popen[bytes], machine: node.Node, log: str) -> None:
         self._process = process
         self._log = log
-        self._inotify = inotify_simple.INotify()
-        self._inotify.add_watch(os.path.dirname(machine.feature_file), EVENTS)
+        self._events = events.FolderEvents(os.path.dirname(machine.feature_file))
         self._name = os.path.basename(machine.feature_file)
 
     def await_passes(self, count: int) -> int:
         """Wait for so many passes; how many changes of the feature file there were meanwhile."""
-        passes = writes = 0
+        passes = changes = 0
         while passes < count:
-            events = self._inotify.read(timeout=STALL_S * 1000)
-            if not events or self._process.poll() is not None:
+            happened = self._events.read(STALL_S)
+            if not happened or self._process.poll() is not None:
                 raise SystemExit(f"the labeler stopped after {passes} passes:\n{self.log_text()}")
-            for event in events:
-                is_read = event.mask & inotify_simple.flags.OPEN
-                passes += bool(is_read and event.name == self._name)
-                writes += not is_read
-        return writes
+            changes += sum(event.is_change for event in happened)
+            passes += sum(event.name == self._name and not event.is_change for event in happened)
+        return changes
 
     def sample(self) -> Sample:
         """Read the process's account from /proc."""
