@@ -34,6 +34,8 @@ class Finding(enum.Enum):
     NO_PERMISSION = "no-permission"
     NO_GPUS = "no-gpus"
     NVML_FAILED = "nvml-failed"
+    CUDA_MISSING = "cuda-missing"
+    CUDA_FAILED = "cuda-failed"
     PLATFORM_UNKNOWN = "platform-unknown"
 
 
