@@ -62,7 +62,7 @@ def _first(count: int, entry: config_types.SharingEntry, devices: Sequence[model
 
 
 def _is_named(device: model.Device, ref: str) -> bool:
-    return ref == device.index or any(ref.lower() == name.lower() for name in _names(device.gpu, device.mig))
+    return ref in _names(device.gpu, device.mig)
 
 
 def _names(gpu: model.Gpu, mig: model.MigDevice | None) -> Iterable[str]:
@@ -91,18 +91,13 @@ def _missing(ref: str, path: str, entry: config_types.SharingEntry, node: Node) 
 def _is_on_node(ref: str, node: Node) -> bool:
     if any(ref == str(gpu.index) for gpu in node.unreadable):
         return True
-    return any(
-        ref.lower() == name.lower()
-        for gpu in node.gpus
-        for mig in (None, *(gpu.mig.devices if gpu.mig else ()))
-        for name in _names(gpu, mig)
-    )
+    return any(ref in _names(gpu, mig) for gpu in node.gpus for mig in (None, *(gpu.mig.devices if gpu.mig else ())))
 
 
 def _may_come(ref: str, node: Node) -> bool:
     """Whether ``ref`` is about a MIG device of a GPU that is here and has MIG on."""
     on = {str(gpu.index) for gpu in node.gpus if gpu.is_mig_enabled}
-    if ref.upper().startswith("MIG-"):
+    if ref.startswith("MIG-"):
         return bool(on)
     gpu, colon, _ = ref.partition(":")
     return bool(colon) and gpu in on

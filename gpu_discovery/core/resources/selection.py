@@ -82,23 +82,15 @@ def _refusal(identity: _Identity, own: config_types.OwnOptions) -> str:
 
 def _matches(rule: config_types.GpuSelector, identity: _Identity, *, unknown: bool) -> bool:
     """Whether every field that is set matches; ``unknown`` stands for the answer on a fact that is not known."""
-    verdicts = []
-    if rule.index is not None:
-        verdicts.append(unknown if identity.gpu_index is None else rule.index == identity.gpu_index)
-    if rule.uuid is not None:
-        verdicts.append(unknown if identity.uuid is None else rule.uuid.lower() == identity.uuid.lower())
-    if rule.pci_address is not None:
-        known = identity.pci_address
-        verdicts.append(unknown if known is None else canonical_address(rule.pci_address) == canonical_address(known))
+    facts = (
+        (rule.index, identity.gpu_index),
+        (rule.uuid, identity.uuid),
+        (rule.pci_address, identity.pci_address),
+    )
+    verdicts = [unknown if known is None else wanted == known for wanted, known in facts if wanted is not None]
     if rule.model is not None:
         verdicts.append(unknown if identity.name is None else globs.matches(rule.model, identity.name))
     return all(verdicts)
-
-
-def canonical_address(address: str) -> str:
-    """Lower case, the domain with four digits: ``00000000:07:00.0`` and ``07:00.0`` are ``0000:07:00.0``."""
-    *domain, bus, slot = address.lower().split(":") if address.count(":") else ("", address.lower(), "")
-    return f"{(domain[0] if domain else '').lstrip('0'):0>4}:{bus}:{slot}"
 
 
 def _broken(snapshot: model.Snapshot, own: config_types.OwnOptions) -> list[model.LeftOut]:

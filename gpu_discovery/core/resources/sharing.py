@@ -12,11 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gpu_discovery.core import errors, model
-from gpu_discovery.core.config import types as config_types
+from gpu_discovery.core.config import compat, types as config_types
 from gpu_discovery.core.resources import references, selection
-
-MPS_HIDES_TIME_SLICING = "mps-hides-time-slicing"
-IGNORE_CUSTOMISATION = "ignore-customisation"
 
 
 class Shared(NamedTuple):
@@ -61,13 +58,13 @@ class _Cut:
         self._node = node
         self._claims: dict[model.GpuUuid, str] = {}
 
-    def claim(self, entry: config_types.SharingEntry, mode: _Mode, *, may_overlap: bool) -> None:
+    def claim(self, entry: config_types.SharingEntry, mode: _Mode) -> None:
         """Give ``entry`` the devices it names, those without a claim of the other section's entries."""
         named = references.named_devices(entry, self.devices, self._node)
         self.notices += named.notices
         taken = [device for device in named.devices if device.uuid in self._claims]
         if taken:
-            self._overlap(entry, taken[0], may_overlap=may_overlap)
+            self._overlap(entry, taken[0])
         free = [device for device in named.devices if device.uuid not in self._claims]
         if mode.sharing is model.SharingStrategy.MPS:
             free = self._without_mig(entry, free)
@@ -81,9 +78,9 @@ class _Cut:
         if free:
             self.parts.append(_Part(self.base_name, self.base_name, _EXCLUSIVE, free, ""))
 
-    def _overlap(self, entry: config_types.SharingEntry, device: model.Device, *, may_overlap: bool) -> None:
+    def _overlap(self, entry: config_types.SharingEntry, device: model.Device) -> None:
         other = self._claims[device.uuid]
-        if not may_overlap and other.rpartition("[")[0] == entry.path.rpartition("[")[0]:
+        if other.rpartition("[")[0] == entry.path.rpartition("[")[0]:
             raise errors.ConfigError(
                 f"device {device.index} of {self.base_name} is named by {other} already",
                 path=entry.path,
@@ -127,12 +124,10 @@ def _cut(
     node: references.Node,
 ) -> _Cut:
     cut = _Cut(base_name, devices, node)
-    compat = config.own.reference_compat
     for strategy, section in _sections(config):
         for entry in section.resources:
             if entry.name == base_name:
-                mode = _mode(strategy, entry, section)
-                cut.claim(entry, mode, may_overlap=IGNORE_CUSTOMISATION in compat)
+                cut.claim(entry, _mode(strategy, entry, section))
     cut.rest()
     _leave_out_unshareable(cut)
     return cut
@@ -146,7 +141,9 @@ def _sections(
     found = []
     if mps is not None:
         found.append((model.SharingStrategy.MPS, mps))
-    if time_slicing is not None and not (mps is not None and MPS_HIDES_TIME_SLICING in config.own.reference_compat):
+    if time_slicing is not None and not (
+        mps is not None and compat.MPS_HIDES_TIME_SLICING in config.own.reference_compat
+    ):
         found.append((model.SharingStrategy.TIME_SLICING, time_slicing))
     return found
 

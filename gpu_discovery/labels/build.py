@@ -1,0 +1,46 @@
+"""All label families, in the order of the reference's merge: where two have a key the later one holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpu_discovery.core import model, picture as pictures
+from gpu_discovery.labels import capability, clique, device, gpu, machine, mig, mode, resource, several, versions, vgpu
+from gpu_discovery.labels.family import LabelSet, merged
+
+Family = Callable[[pictures.Picture], LabelSet]
+
+FAMILIES: tuple[Family, ...] = (
+    machine.machine_labels,
+    versions.version_labels,
+    capability.capability_labels,
+    device.device_labels,
+    gpu.gpu_labels,
+    mig.mig_labels,
+    mode.mode_labels,
+    clique.clique_labels,
+    several.model_labels,
+)
+FAMILIES_WITHOUT_GPUS: tuple[Family, ...] = (several.count_labels, vgpu.vgpu_labels)
+"""Those that have something to say of a node of which no GPU is known."""
+
+
+def make_labels(picture: pictures.Picture) -> LabelSet:
+    """Every label but the timestamp, by key.
+
+    Resources from the config have names of the user's choice: where such a block would say something else under a
+    key of the node's own, the node's holds.
+    """
+    families = FAMILIES + FAMILIES_WITHOUT_GPUS if picture.gpus else FAMILIES_WITHOUT_GPUS
+    node = merged(family(picture) for family in families)
+    blocks = resource.resource_labels(picture)
+    everything = merged((blocks, node))
+    labels = {key: everything.labels[key] for key in sorted(everything.labels)}
+    return LabelSet(labels, everything.notices + _collisions(blocks, node))
+
+
+def _collisions(blocks: LabelSet, node: LabelSet) -> tuple[model.Notice, ...]:
+    return tuple(
+        model.Notice(f"key-taken:{key}", f"label {key} has another meaning already: rename the resource of that name")
+        for key in sorted(blocks.labels.keys() & node.labels.keys())
+    )

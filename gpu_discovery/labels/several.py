@@ -1,0 +1,59 @@
+"""What only some nodes need told: several models, and GPUs that can't be read.
+
+The common labels describe one model; here stand that there are more, a block for each, and how many GPUs there are
+in all. ``gpuDiscovery.extraLabels`` asks for them on a plain node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpu_discovery.core import model, picture as pictures
+from gpu_discovery.labels import blocks, models, names, values
+from gpu_discovery.labels.family import LabelSet, merged
+
+_LONGEST_SLUG = values.MAX_LENGTH - len("gpu.model..mig-enabled.count")
+_BROKEN = ("unreadable", "not-in-nvml")
+
+
+def model_labels(picture: pictures.Picture) -> LabelSet:
+    """A block per model, and the mark that there are several."""
+    groups = models.by_model(picture.gpus)
+    if len(groups) < 2 and "models" not in picture.config.own.extra_labels:
+        return LabelSet({})
+    slugs = values.slugs(groups, _LONGEST_SLUG)
+    mark = LabelSet({names.HETEROGENEOUS: "true"} if len(groups) > 1 else {})
+    return merged((mark, *(_block(slugs[name], gpus, picture) for name, gpus in groups.items())))
+
+
+def count_labels(picture: pictures.Picture) -> LabelSet:
+    """``physical`` is the sum of the other three."""
+    broken = sum(record.code in _BROKEN for record in picture.left_out)
+    is_needed = broken or len(models.by_model(picture.gpus)) > 1
+    if not is_needed and "counts" not in picture.config.own.extra_labels:
+        return LabelSet({})
+    enabled = sum(gpu.is_mig_enabled for gpu in picture.gpus)
+    return LabelSet(
+        {
+            names.PHYSICAL_COUNT: str(len(picture.gpus) + broken),
+            names.FULL_COUNT: str(len(picture.gpus) - enabled),
+            names.MIG_ENABLED_COUNT: str(enabled),
+            names.UNREADABLE_COUNT: str(broken),
+        }
+    )
+
+
+def _block(slug: str, gpus: Sequence[model.Gpu], picture: pictures.Picture) -> LabelSet:
+    prefix = f"{names.MODEL}.{slug}"
+    product = blocks.product_label(f"{prefix}.product", gpus[0].name)
+    memory = blocks.memory_label(f"{prefix}.memory", gpus, picture)
+    enabled = sum(gpu.is_mig_enabled for gpu in gpus)
+    labels = {
+        **product.labels,
+        f"{prefix}.count": str(len(gpus)),
+        **memory.labels,
+        **blocks.architecture(prefix, gpus),
+    }
+    if enabled:
+        labels[f"{prefix}.mig-enabled.count"] = str(enabled)
+    return LabelSet(labels, (*product.notices, *memory.notices))
