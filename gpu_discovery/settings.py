@@ -24,6 +24,8 @@ class LabelerSettings:
     """Path as given; empty when there is none. Watched for edits."""
     warnings: tuple[str, ...] = ()
     """What loading wants said: lenient unknown keys, MPS over time-slicing, ignored positionals."""
+    notes: tuple[str, ...] = ()
+    """What loading wants said without being a warning: which of several outputs was chosen and why."""
     oneshot: bool = False
     sleep_interval_s: float = 60.0
     """Seconds between passes when nothing wakes us; ``inf`` waits for signals and changes only."""

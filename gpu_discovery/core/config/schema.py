@@ -66,8 +66,10 @@ def _mps(
 
 
 def _renamed(entry: types.SharingEntry) -> types.SharingEntry:
-    rename = entry.rename or values.default_rename(entry.name)
-    return dataclasses.replace(entry, rename=rename)
+    """One replica is exclusive: calling it shared would be untrue."""
+    if entry.rename is not None or entry.replicas == 1:
+        return entry
+    return dataclasses.replace(entry, rename=values.default_rename(entry.name))
 
 
 def _gpu_rules(

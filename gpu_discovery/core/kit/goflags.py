@@ -102,6 +102,23 @@ def from_environment(environ: Mapping[str, str], flags: Iterable[Flag]) -> Mappi
     return found
 
 
+def parse_value(kind: Kind, text: str) -> Value:
+    """A text as a flag of that kind reads it; ValueError says what is wrong with it."""
+    match kind:
+        case Kind.STRING:
+            return text
+        case Kind.BOOL:
+            return gotext.parse_bool(text)
+        case Kind.INT:
+            return gotext.parse_int(text)
+        case Kind.FLOAT:
+            return gotext.parse_float(text)
+        case Kind.DURATION:
+            return float("inf") if text == INFINITE else durations.parse_go_duration(text)
+        case Kind.LIST:
+            return tuple(part.strip() for part in text.split(","))
+
+
 def help_text(program: str, summary: str, flags: Iterable[Flag]) -> str:
     """The text of ``--help``."""
     lines = [f"Usage: {program} [flags]", "", summary, ""]
@@ -138,7 +155,7 @@ def _flag_value(flag: Flag, text: str | None) -> Value:
     if text is None:
         return True
     try:
-        return _value(flag.kind, text)
+        return parse_value(flag.kind, text)
     except ValueError as error:
         raise UsageError(f"invalid {flag.kind.value} value {text!r} for --{flag.name}: {error}") from error
 
@@ -147,7 +164,7 @@ def _environment_value(flag: Flag, text: str, variable: str) -> Value | None:
     if not text:
         return None if flag.is_empty_unset else _empty_value(flag.kind)
     try:
-        return _value(flag.kind, text)
+        return parse_value(flag.kind, text)
     except ValueError as error:
         raise UsageError(
             f"could not parse {text!r} as {flag.kind.value} value from environment variable {variable} "
@@ -159,22 +176,6 @@ def _empty_value(kind: Kind) -> Value | None:
     """What an empty variable means to urfave/cli; None: as if it weren't there."""
     empty: dict[Kind, Value] = {Kind.STRING: "", Kind.BOOL: False, Kind.LIST: ("",)}
     return empty.get(kind)
-
-
-def _value(kind: Kind, text: str) -> Value:
-    match kind:
-        case Kind.STRING:
-            return text
-        case Kind.BOOL:
-            return gotext.parse_bool(text)
-        case Kind.INT:
-            return gotext.parse_int(text)
-        case Kind.FLOAT:
-            return gotext.parse_float(text)
-        case Kind.DURATION:
-            return float("inf") if text == INFINITE else durations.parse_go_duration(text)
-        case Kind.LIST:
-            return tuple(part.strip() for part in text.split(","))
 
 
 def _add(values: dict[str, Value], flag: Flag, value: Value) -> None:
