@@ -17,23 +17,6 @@ from gpu_discovery.core.kit import goflags
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class FlagType(click.ParamType):
-    """Reads a text as the flag does."""
-
-    def __init__(self, kind: goflags.Kind) -> None:
-        self.name = kind.value
-        self._kind = kind
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The flag's value; click's usage error where it can't be read."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return goflags.parse_value(self._kind, value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 def flag_options(*flags: goflags.Flag) -> Callable[[Command], Command]:
     """A decorator that gives a click command these flags, as keyword arguments with underscores."""
 
@@ -47,6 +30,17 @@ def flag_options(*flags: goflags.Flag) -> Callable[[Command], Command]:
 
 def _option(flag: goflags.Flag) -> Callable[[Command], Command]:
     names = [f"--{name}" for name in (flag.name, *flag.aliases) if len(name) > 1]
+    field = flag.name.replace("-", "_")
     if flag.kind is goflags.Kind.BOOL:
-        return click.option(*names, flag.name.replace("-", "_"), is_flag=True, default=None, help=flag.doc)
-    return click.option(*names, flag.name.replace("-", "_"), type=FlagType(flag.kind), default=None, help=flag.doc)
+        return click.option(*names, field, is_flag=True, default=None, help=flag.doc)
+    return click.option(*names, field, metavar=flag.kind.name, default=None, help=flag.doc, callback=_reader(flag.kind))
+
+
+def _reader(kind: goflags.Kind) -> Callable[[click.Context, click.Parameter, str | None], goflags.Value | None]:
+    def read(_ctx: click.Context, _param: click.Parameter, text: str | None) -> goflags.Value | None:
+        try:
+            return None if text is None else goflags.parse_value(kind, text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return read
