@@ -18,6 +18,8 @@ FINDINGS: Mapping[int, str] = {
 }
 """NVML's return code → the ``model.Finding`` value; every other code is ``nvml-failed``."""
 
+CONTROL_NODE = "/dev/nvidiactl"
+
 _GIVE_ACCESS = "run the pod with the nvidia runtime class, or privileged with the host's driver root mounted"
 
 
@@ -26,10 +28,10 @@ class Surroundings:
     """What this container sees of the driver without NVML."""
 
     driver_version: str | None
-    """Of the loaded kernel module; None when it is not loaded."""
+    """Of the loaded kernel module, empty when unknown; None when it is not loaded."""
     gpus_on_bus: int
     has_control_node: bool
-    """/dev/nvidiactl is there."""
+    """``CONTROL_NODE`` is there."""
     driver_root: str
     """Where a driver root was looked for; empty for nowhere."""
 
@@ -50,23 +52,25 @@ def explanation(found: str, around: Surroundings) -> str:
     if found == "no-gpus":
         return "the driver is loaded and finds no GPU: look for NVRM lines in the node's kernel log"
     if around.driver_version is None and found in ("nvml-missing", "driver-not-loaded"):
-        return _no_driver(around)
+        return _without_driver(around)
     if found == "nvml-missing":
         looked = f" or in {around.driver_root}" if around.driver_root.strip("/") else ""
         return (
-            f"the node has driver {around.driver_version} loaded, but its library is not on this container's loader "
-            f"path{looked}: {_GIVE_ACCESS}"
+            f"the node has driver {around.driver_version or 'unknown'} loaded, but its library is not on this "
+            f"container's loader path{looked}: {_GIVE_ACCESS}"
         )
-    if found in ("no-permission", "driver-not-loaded") or not around.has_control_node:
-        what = "does not let this container use" if around.has_control_node else "has no"
-        return f"this container {'' if around.has_control_node else what + ' '}/dev/nvidiactl: {_GIVE_ACCESS}"
+    if not around.has_control_node:
+        return f"this container has no {CONTROL_NODE}: {_GIVE_ACCESS}"
+    if found in ("no-permission", "driver-not-loaded"):
+        return f"this container may not use {CONTROL_NODE}: {_GIVE_ACCESS}"
     return "run nvidia-smi on the node and look for NVRM lines in its kernel log"
 
 
-def _no_driver(around: Surroundings) -> str:
+def _without_driver(around: Surroundings) -> str:
     if not around.gpus_on_bus:
         return "the PCI bus shows no NVIDIA GPU and no driver is loaded: keep this pod off nodes without GPUs"
+    gpus = "1 NVIDIA GPU" if around.gpus_on_bus == 1 else f"{around.gpus_on_bus} NVIDIA GPUs"
     return (
-        f"the PCI bus shows {around.gpus_on_bus} NVIDIA GPUs, but no driver is loaded: install the driver or wait for "
-        "the driver container; it is noticed without a restart"
+        f"the PCI bus shows {gpus}, but no driver is loaded: install the driver or wait for the driver container; it "
+        "is noticed without a restart"
     )

@@ -19,8 +19,6 @@ import pynvml
 from gpu_discovery.core import errors, model
 from gpu_discovery.core.nvml import calls, causes, gateway as gateways, library as libraries
 
-_CONTROL_NODE = "/dev/nvidiactl"
-
 
 class _Loaded(ctypes.CDLL):
     """The library that pynvml calls into; it is kept there, because a mapping belongs to the process and not to us."""
@@ -131,7 +129,7 @@ class Session:
         return causes.Surroundings(
             driver_version=driver_version,
             gpus_on_bus=sum(function.is_gpu for function in pci.values()),
-            has_control_node=os.path.exists(_CONTROL_NODE),
+            has_control_node=os.path.exists(causes.CONTROL_NODE),
             driver_root=self._root,
         )
 
