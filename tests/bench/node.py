@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tests.fakes import host, nvml
 
 GPUS = 8
+BOARD = "h100-80"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,7 @@ def program(name: str) -> str:
 
 def make_node(root: str) -> Node:
     """Write everything under ``root``; the description never changes, so the fake reads it once per process."""
-    gpus = [
-        nvml.make_gpu(
-            uuid=f"GPU-0000000{index}-1111-2222-3333-444444444444",
-            minor=index,
-            pci_address=f"00000000:{0x10 + index:02X}:00.0",
-        )
-        for index in range(GPUS)
-    ]
+    gpus = [nvml.make_gpu(index, BOARD) for index in range(GPUS)]
     driver = nvml.FakeDriver(root)
     driver.write(nvml.make_machine(gpus=gpus))
     host.make_host_root(root, gpus=gpus)
