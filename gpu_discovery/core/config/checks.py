@@ -24,17 +24,17 @@ def _check_section(entries: Sequence[types.SharingEntry], reading: Reading) -> N
     for position, entry in enumerate(entries):
         for earlier in entries[:position]:
             for path, reason, hint in _contradictions(earlier, entry):
-                reading.fault(path, _line(reading, path), reason, hint)
+                reading.fault(path, reading.line(path), reason, hint)
 
 
 def _check_devices(entry: types.SharingEntry, reading: Reading) -> None:
     selection, path = entry.devices, f"{entry.path}.devices"
     if not selection.is_all and selection.count is None and not selection.refs:
-        reading.slip(path, _line(reading, path), "names no device", "write 'all', a count, or remove the entry")
+        reading.slip(path, reading.line(path), "names no device", "write 'all', a count, or remove the entry")
     for position, ref in enumerate(selection.refs):
         if ref in selection.refs[:position]:
             place = f"{path}[{position}]"
-            reading.slip(place, _line(reading, place), f"device {ref} is named twice")
+            reading.slip(place, reading.line(place), f"device {ref} is named twice")
 
 
 def _contradictions(earlier: types.SharingEntry, entry: types.SharingEntry) -> Iterator[tuple[str, str, str]]:
@@ -59,10 +59,3 @@ def _overlap(first: types.DeviceSelection, second: types.DeviceSelection) -> str
         return "the first device"
     common = sorted(set(first.refs) & set(second.refs))
     return f"device {common[0]}" if common else ""
-
-
-def _line(reading: Reading, path: str) -> int:
-    """The line of a path or, where it was left out, of what it would stand in."""
-    while path not in reading.lines and path:
-        path = path.rpartition(".")[0]
-    return reading.lines.get(path, 1)

@@ -7,12 +7,13 @@ types and impossible values are faults in both, as in the reference.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from gpu_discovery.core import errors
-from gpu_discovery.core.config import types
+from gpu_discovery.core.config import reading, types
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,10 @@ class Loaded:
     warnings: tuple[str, ...]
     lines: Mapping[str, int]
     """1-based line by dotted key path (``sharing.timeSlicing.resources[0].replicas``)."""
+
+    def line_of(self, path: str) -> int | None:
+        """The line of a path, or of the nearest thing around it; None for what the file says nothing of."""
+        return reading.line_of(self.lines, path)
 
 
 def load_file(path: str, *, lenient: bool = False, reference_compat: Collection[str] | None = None) -> Loaded:
@@ -38,28 +43,19 @@ def parse_config(
 ) -> Loaded:
     """Read a text as the file ``file``; as ``load_file``."""
     # A process without a config file loads neither PyYAML nor the table.
-    from gpu_discovery.core.config import checks, compat, hints, reading as reading_, schema, yaml_tree
+    from gpu_discovery.core.config import checks, compat, hints
 
-    reading = reading_.Reading(file, is_lenient=lenient, hint_for=hints.for_unknown_key)
-    try:
-        document = yaml_tree.parse(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
-    except yaml_tree.YamlFault as error:
-        raise errors.ConfigError(error.reason, file=file, line=error.line) from error
-    if document.second_line is not None:
-        reading.slip("", document.second_line, "a second document begins here", "only the first one is read")
-    root = document.root
-    config = types.Config()
-    if root is not None and not (isinstance(root, yaml_tree.Scalar) and root.value is None):
-        found = schema.ROOT.read(root, "", reading)
-        reading.raise_faults()
-        config = found if isinstance(found, types.Config) else config
-    names = config.own.reference_compat if reference_compat is None else reference_compat
+    gathered = reading.Reading(file, is_lenient=lenient, hint_for=hints.for_unknown_key)
+    config = _read(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text, gathered)
+    if reference_compat is not None:
+        own = dataclasses.replace(config.own, reference_compat=tuple(reference_compat))
+        config = dataclasses.replace(config, own=own)
     warnings: tuple[str, ...] = ()
-    if compat.IGNORE_CUSTOMISATION in names:
+    if compat.IGNORE_CUSTOMISATION in config.own.reference_compat:
         config, warnings = compat.without_customisation(config)
-    checks.check(config, reading)
-    reading.raise_faults()
-    return Loaded(config, (*reading.warnings, *(f"{file}: {warning}" for warning in warnings)), reading.lines)
+    checks.check(config, gathered)
+    gathered.raise_faults()
+    return Loaded(config, (*gathered.warnings, *(f"{file}: {warning}" for warning in warnings)), gathered.lines)
 
 
 def read_bytes(path: str) -> bytes:
@@ -74,3 +70,21 @@ def read_bytes(path: str) -> bytes:
         raise errors.ConfigError(f"opening the config file failed: {reason}", file=path) from error
     except ValueError as error:
         raise errors.ConfigError(f"opening the config file failed: {error}", file=repr(path)) from error
+
+
+def _read(data: bytes, gathered: reading.Reading) -> types.Config:
+    from gpu_discovery.core.config import schema, yaml_tree
+
+    try:
+        document = yaml_tree.parse(data)
+    except yaml_tree.YamlFault as error:
+        raise errors.ConfigError(error.reason, file=gathered.file, line=error.line) from error
+    if document.second_line is not None:
+        gathered.slip("", document.second_line, "a second document begins here", "only the first one is read")
+    root = document.root
+    if root is None or (isinstance(root, yaml_tree.Scalar) and root.value is None):
+        return types.Config()
+    found = schema.ROOT.read(root, "", gathered)
+    gathered.raise_faults()
+    # Without a fault there is a config; the default only satisfies the type checker.
+    return found if isinstance(found, types.Config) else types.Config()

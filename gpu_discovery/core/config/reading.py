@@ -13,6 +13,15 @@ MOST_FAULTS = 100
 """A file that is something else altogether has thousands; nobody reads on."""
 
 
+def line_of(lines: Mapping[str, int], path: str) -> int | None:
+    """The line of a path or, where its key was left out, of the nearest thing around it that stands in the file."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return None
+
+
 class Reading:
     """The faults, warnings and lines of one file."""
 
@@ -30,6 +39,10 @@ class Reading:
         """Line by dotted key path."""
         return self._lines
 
+    def line(self, path: str) -> int | None:
+        """See ``line_of``."""
+        return line_of(self._lines, path)
+
     def place(self, path: str, line: int) -> None:
         """Remember where a key or list element stands."""
         self._lines[path] = line
@@ -39,7 +52,7 @@ class Reading:
         if len(self.faults) < MOST_FAULTS:
             self.faults.append(errors.ConfigError(reason, path=path, file=self.file, line=line, hint=hint))
 
-    def slip(self, path: str, line: int, reason: str, hint: str = "") -> None:
+    def slip(self, path: str, line: int | None, reason: str, hint: str = "") -> None:
         """Something that the reference passes over: a fault, or only a warning in lenient mode."""
         if not self.is_lenient:
             self.fault(path, line, reason, hint)
