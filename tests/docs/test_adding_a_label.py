@@ -26,6 +26,16 @@ def insert(text: str, change: str) -> str:
     return text.replace(f"\n{anchor}", "\n" + anchor + "".join(line[1:] for line in lines if line.startswith("+")))
 
 
+def apply(kind: str, path: str, content: str) -> None:
+    """Do one step."""
+    text = content
+    if kind == "diff":
+        with open(path, encoding="utf-8") as file:
+            text = insert(file.read(), content)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The sources after every step."""
@@ -40,12 +50,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> str:
     with open(os.path.join(ROOT, "CONTRIBUTING.md"), encoding="utf-8") as file:
         steps = STEP.findall(file.read())
     for kind, path, content in steps:
-        target = os.path.join(copy, path)
-        if kind == "diff":
-            with open(target, encoding="utf-8") as file:
-                content = insert(file.read(), content)
-        with open(target, "w", encoding="utf-8") as file:
-            file.write(content)
+        apply(kind, os.path.join(copy, path), content)
     return copy
 
 
