@@ -90,10 +90,9 @@ def _read_profile(gateway: gateways.Gateway, handle: Any, gpu: str, index: int) 
 
 def _read_nvml_name(gateway: gateways.Gateway, handle: Any, gpu: str, index: int) -> str:
     try:
-        info = gateway.call(calls.named_gpu_instance_profile, handle, index, gpu=gpu)
+        return str(gateway.call(calls.gpu_instance_profile_name, handle, index, gpu=gpu))
     except errors.NotSupported:
         return ""
-    return bytes(info.name).decode(errors="replace")
 
 
 def _names(offered: tuple[GpuInstanceProfile, ...], total_bytes: int | None) -> tuple[str, ...]:

@@ -16,10 +16,9 @@ import pynvml
 _Call = Callable[..., Any]
 
 
-def pci_address(info: Any) -> str:
+def _pci_address(info: Any) -> str:
     """The address as sysfs writes it: NVML's has eight digits of domain, of which sysfs shows four when they do."""
-    text = (info.busId or info.busIdLegacy).decode(errors="replace").lower()
-    return re.sub(r"^0000(?=[0-9a-f]{4}:)", "", text)
+    return re.sub(r"^0000(?=[0-9a-f]{4}:)", "", (info.busId or info.busIdLegacy).lower())
 
 
 def _symbol(name: str) -> Any:
@@ -35,11 +34,14 @@ def _named(name: str, function: _Call) -> _Call:
     return function
 
 
-def _versioned(name: str, function: _Call) -> _Call:
-    """pynvml's ``function``, which it names without the version that it binds."""
+def _versioned(name: str, function: _Call, unwrap: _Call = lambda result: result) -> _Call:
+    """pynvml's ``function``, which it names without the version that it binds.
+
+    ``unwrap`` runs within the call, because pynvml decodes a structure's text only when it is looked at.
+    """
 
     def call(*args: Any) -> Any:
-        return function(*args)
+        return unwrap(function(*args))
 
     return _named(name, call)
 
@@ -78,8 +80,8 @@ def _fabric(handle: Any) -> Any:
     return result
 
 
-def _named_gpu_instance_profile(handle: Any, index: int) -> Any:
-    return pynvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, index, version=2)
+def _gpu_instance_profile_name(handle: Any, index: int) -> str:
+    return str(pynvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, index, version=2).name)
 
 
 def _gpu_instance_profile(handle: Any, index: int) -> Any:
@@ -104,10 +106,10 @@ HANDLE_BY_INDEX: tuple[_Call, ...] = (
     _versioned("nvmlDeviceGetHandleByIndex_v2", pynvml.nvmlDeviceGetHandleByIndex),
     _older("nvmlDeviceGetHandleByIndex", pynvml.c_nvmlDevice_t),
 )
-PCI_INFO: tuple[_Call, ...] = (
-    pynvml.nvmlDeviceGetPciInfo_v3,
-    _older("nvmlDeviceGetPciInfo_v2", pynvml.nvmlPciInfo_t),
-    _older("nvmlDeviceGetPciInfo", pynvml.nvmlPciInfo_t),
+PCI_ADDRESS: tuple[_Call, ...] = (
+    _versioned("nvmlDeviceGetPciInfo_v3", pynvml.nvmlDeviceGetPciInfo_v3, _pci_address),
+    _older("nvmlDeviceGetPciInfo_v2", pynvml.nvmlPciInfo_t, _pci_address),
+    _older("nvmlDeviceGetPciInfo", pynvml.nvmlPciInfo_t, _pci_address),
 )
 FABRIC: tuple[_Call, ...] = (
     _named("nvmlDeviceGetGpuFabricInfoV", _fabric_with_health),
@@ -121,11 +123,11 @@ COMPUTE_INSTANCE_INFO: tuple[_Call, ...] = (
     pynvml.nvmlComputeInstanceGetInfo_v2,
     _older("nvmlComputeInstanceGetInfo", pynvml.c_nvmlComputeInstanceInfo_t),
 )
-REMOTE_PCI_INFO: tuple[_Call, ...] = (
-    _versioned("nvmlDeviceGetNvLinkRemotePciInfo_v2", pynvml.nvmlDeviceGetNvLinkRemotePciInfo),
-    _older("nvmlDeviceGetNvLinkRemotePciInfo", pynvml.nvmlPciInfo_t),
+REMOTE_PCI_ADDRESS: tuple[_Call, ...] = (
+    _versioned("nvmlDeviceGetNvLinkRemotePciInfo_v2", pynvml.nvmlDeviceGetNvLinkRemotePciInfo, _pci_address),
+    _older("nvmlDeviceGetNvLinkRemotePciInfo", pynvml.nvmlPciInfo_t, _pci_address),
 )
 
 gpu_instance_profile = _named("nvmlDeviceGetGpuInstanceProfileInfo", _gpu_instance_profile)
-named_gpu_instance_profile = _named("nvmlDeviceGetGpuInstanceProfileInfoV", _named_gpu_instance_profile)
+gpu_instance_profile_name = _named("nvmlDeviceGetGpuInstanceProfileInfoV", _gpu_instance_profile_name)
 compute_instance_profile = _named("nvmlGpuInstanceGetComputeInstanceProfileInfo", _compute_instance_profile)

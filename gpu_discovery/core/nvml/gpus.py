@@ -72,7 +72,7 @@ def _row_remap(answer: tuple[int, int, int, int]) -> model.RowRemap:
 
 STATIC: tuple[facts.Fact, ...] = (
     facts.Fact("name", (pynvml.nvmlDeviceGetName,), str),
-    facts.Fact("pci_address", calls.PCI_INFO, calls.pci_address),
+    facts.Fact("pci_address", calls.PCI_ADDRESS, str),
     facts.Fact("minor", (pynvml.nvmlDeviceGetMinorNumber,), int),
     facts.Fact("brand", (pynvml.nvmlDeviceGetBrand,), _BRANDS.get),
     facts.Fact("architecture", (pynvml.nvmlDeviceGetArchitecture,), _ARCHITECTURES.get),

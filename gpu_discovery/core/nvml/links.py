@@ -35,12 +35,12 @@ def read_nvlinks(
 
 
 def _read_nvlink(gateway: gateways.Gateway, handle: Any, link: int, gpu: str) -> model.NvLink:
-    remote = gateway.call_newest(calls.REMOTE_PCI_INFO, handle, link, gpu=gpu)
+    remote = gateway.call_newest(calls.REMOTE_PCI_ADDRESS, handle, link, gpu=gpu)
     try:
         kind = gateway.call(pynvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, link, gpu=gpu)
     except errors.NotSupported:
         kind = None
-    return model.NvLink(link, calls.pci_address(remote), _REMOTE_KINDS.get(kind, "unknown"))
+    return model.NvLink(link, remote, _REMOTE_KINDS.get(kind, "unknown"))
 
 
 def read_pairs(
