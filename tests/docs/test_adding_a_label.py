@@ -56,7 +56,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def run(checkout: str, *arguments: str) -> str:
     """Standard output of this Python with the copy's code."""
-    environ = {**os.environ, "PYTHONPATH": checkout}
+    # The copy's coverage is not the product's.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    environ = {**inherited, "PYTHONPATH": checkout}
     ran = subprocess.run(
         [sys.executable, *arguments], cwd=checkout, env=environ, capture_output=True, text=True, check=False, timeout=60
     )
