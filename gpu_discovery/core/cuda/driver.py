@@ -104,4 +104,4 @@ class CudaDriver:
             raise errors.CudaCallFailed(name, NO_CODE, SYMBOL_NOT_FOUND) from error
         code: int = function(*arguments)
         if code != 0:
-            raise errors.CudaCallFailed(name, code, CODES.get(code, f"CUDA_ERROR_{code}"))
+            raise errors.CudaCallFailed(name, code, CODES.get(code, f"CODE_{code}"))
