@@ -216,7 +216,7 @@ _FLAGS = Object(
             name="useNodeFeatureAPI",
             field="use_node_feature_api",
             kind=Bool(),
-            doc="Publish a NodeFeature object. This release publishes the feature file either way, and says so.",
+            doc="Publish a NodeFeature object. This version publishes the feature file either way, and says so.",
         ),
         Key(
             name="deviceDiscoveryStrategy",
@@ -226,7 +226,12 @@ _FLAGS = Object(
             default="`auto`",
         ),
         Key(name="gfd", field="gfd", kind=_GFD, doc="Options of gpu-feature-discovery alone."),
-        Key(name="plugin", field="plugin", kind=_PLUGIN, doc="Options of the device plugin alone."),
+        Key(
+            name="plugin",
+            field="plugin",
+            kind=_PLUGIN,
+            doc="Options of the device plugin; gpu-feature-discovery uses containerDriverRoot only.",
+        ),
     ),
 )
 
