@@ -45,6 +45,7 @@ class PublishedFile:
     name = "published"
 
     def __init__(self, path: str) -> None:
+        self.target = path
         self.labels = feature_file.FeatureFile(path).published()
         if self.labels is None:
             raise errors.SettingsError(f"there is no readable feature file at {path}")
