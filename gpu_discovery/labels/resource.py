@@ -16,14 +16,15 @@ from gpu_discovery.labels.family import LabelSet, merged
 
 def resource_labels(picture: pictures.Picture) -> LabelSet:
     """One block per resource."""
-    parts = Counter(resource.base_name for resource in picture.resources)
-    found = []
-    for resource in picture.resources:
-        is_whole = parts[resource.base_name] == 1 and resource.name == f"{resource.base_name}.shared"
-        name = resource.base_name if is_whole else resource.name
-        if name != names.GPU:
-            found.append(_block(blocks.prefix_of(name), resource, picture))
-    return merged(found)
+    named = [(_name(resource, picture), resource) for resource in picture.resources]
+    return merged(_block(blocks.prefix_of(name), resource, picture) for name, resource in named if name != names.GPU)
+
+
+def _name(resource: model.Resource, picture: pictures.Picture) -> str:
+    """What the labels are under: the name before the rename where that stands for the same devices."""
+    base = resource.base_name
+    others = [other for other in picture.resources if other is not resource and base in (other.name, other.base_name)]
+    return base if resource.name == f"{base}.shared" and not others else resource.name
 
 
 def _block(prefix: str, resource: model.Resource, picture: pictures.Picture) -> LabelSet:
