@@ -103,7 +103,8 @@ static const struct json *next_event(struct event_set *set) {
 }
 
 /* A GPU that has left the description meanwhile still has its handle in the event. */
-static nvmlReturn_t deliver(struct event_set *set, const struct json *event, nvmlEventData_t *data, bool with_instance) {
+static nvmlReturn_t deliver(struct event_set *set, const struct json *event, nvmlEventData_t *data,
+                            bool with_instance) {
     struct subject subject = {.kind = KIND_GPU};
     const char *gpu = json_text(json_member(event, "uuid"), NULL);
     set->last_id = json_bits(json_member(event, "id"), 0);

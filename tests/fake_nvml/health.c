@@ -98,7 +98,9 @@ NVML_CALL nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_v1_t *t
     nvmlReturn_t result = enter(&call);
     if (result) return result;
     if (!temperature) return leave(NVML_ERROR_INVALID_ARGUMENT);
-    if (temperature->version != NVML_STRUCT_VERSION(*temperature, 1)) return leave(NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    if (temperature->version != NVML_STRUCT_VERSION(*temperature, 1)) {
+        return leave(NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    }
     return leave(put_int(json_member(call.gpu, "temperature_c"), &temperature->temperature));
 }
 
@@ -166,7 +168,8 @@ NVML_CALL nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned
     return running_processes(__func__, device, "graphics_processes", count, processes);
 }
 
-NVML_CALL nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count, nvmlProcessInfo_t *processes) {
+NVML_CALL nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
+                                                     nvmlProcessInfo_t *processes) {
     return running_processes(__func__, device, "mps_processes", count, processes);
 }
 

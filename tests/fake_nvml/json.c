@@ -101,7 +101,9 @@ static char *read_escape(struct reader *reader, char *out) {
 /* The opening quote has been taken. The text never grows by unescaping, so the distance to the end is room enough. */
 static char *read_text(struct reader *reader) {
     size_t room = 0;
-    while (reader->at[room] && reader->at[room] != '"') room += reader->at[room] == '\\' && reader->at[room + 1] ? 2 : 1;
+    while (reader->at[room] && reader->at[room] != '"') {
+        room += reader->at[room] == '\\' && reader->at[room + 1] ? 2 : 1;
+    }
     char *text = malloc(room + 1), *out = text;
     if (!text) abort();
     while (*reader->at && *reader->at != '"') {

@@ -7,15 +7,6 @@
 
 /* --- PCI --- */
 
-#define FILL_PCI(info, address, entry, id_name, subsystem_name)        \
-    do {                                                               \
-        (info)->domain = (address).domain;                             \
-        (info)->bus = (address).bus;                                   \
-        (info)->device = (address).device;                             \
-        (info)->pciDeviceId = number_in(entry, id_name);               \
-        (info)->pciSubSystemId = number_in(entry, subsystem_name);     \
-    } while (0)
-
 static void put_bus_id(const struct pci_address *address, char out[32]) {
     snprintf(out, 32, "%08X:%02X:%02X.0", address->domain, address->bus, address->device);
 }
@@ -24,43 +15,47 @@ static void put_legacy_bus_id(const struct pci_address *address, char out[16]) {
     snprintf(out, 16, "%04X:%02X:%02X.0", address->domain & 0xFFFF, address->bus & 0xFF, address->device & 0xFF);
 }
 
-NVML_CALL nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *info) {
-    struct call call = {.name = __func__, .target = TARGET_GPU, .handle = device};
+static const struct json *pci_fact(const struct json *entry, const char *prefix, const char *fact) {
+    char name[64];
+    snprintf(name, sizeof name, "%spci_%s", prefix, fact);
+    return json_member(entry, name);
+}
+
+/* "<prefix>pci_address", "…pci_device_id" and "…pci_subsystem_id" of an entry. */
+static nvmlReturn_t put_pci_info(const struct json *entry, const char *prefix, nvmlPciInfo_t *info, size_t size) {
     struct pci_address address;
-    nvmlReturn_t result = enter(&call);
-    if (result) return result;
-    if (!info) return leave(NVML_ERROR_INVALID_ARGUMENT);
-    if (!parse_pci_address(json_text(json_member(call.gpu, "pci_address"), NULL), &address)) {
-        return leave(NVML_ERROR_NOT_SUPPORTED);
+    if (!info) return NVML_ERROR_INVALID_ARGUMENT;
+    if (!parse_pci_address(json_text(pci_fact(entry, prefix, "address"), NULL), &address)) {
+        return NVML_ERROR_NOT_SUPPORTED;
     }
-    memset(info, 0, sizeof *info);
-    FILL_PCI(info, address, call.gpu, "pci_device_id", "pci_subsystem_id");
-    put_bus_id(&address, info->busId);
+    memset(info, 0, size);
+    info->domain = address.domain;
+    info->bus = address.bus;
+    info->device = address.device;
+    info->pciDeviceId = (unsigned)json_bits(pci_fact(entry, prefix, "device_id"), 0);
+    info->pciSubSystemId = (unsigned)json_bits(pci_fact(entry, prefix, "subsystem_id"), 0);
     put_legacy_bus_id(&address, info->busIdLegacy);
-    return leave(NVML_SUCCESS);
+    if (size == sizeof *info) put_bus_id(&address, info->busId);
+    return NVML_SUCCESS;
 }
 
-static nvmlReturn_t legacy_pci_info(const char *name, nvmlDevice_t device, nvmlPciInfo_v2_t *info) {
+/* The older structure starts alike and has no long bus id: size tells which one the caller has. */
+static nvmlReturn_t pci_info(const char *name, nvmlDevice_t device, nvmlPciInfo_t *info, size_t size) {
     struct call call = {.name = name, .target = TARGET_GPU, .handle = device};
-    struct pci_address address;
     nvmlReturn_t result = enter(&call);
-    if (result) return result;
-    if (!info) return leave(NVML_ERROR_INVALID_ARGUMENT);
-    if (!parse_pci_address(json_text(json_member(call.gpu, "pci_address"), NULL), &address)) {
-        return leave(NVML_ERROR_NOT_SUPPORTED);
-    }
-    memset(info, 0, sizeof *info);
-    FILL_PCI(info, address, call.gpu, "pci_device_id", "pci_subsystem_id");
-    put_legacy_bus_id(&address, info->busId);
-    return leave(NVML_SUCCESS);
+    return result ? result : leave(put_pci_info(call.gpu, "", info, size));
 }
 
-NVML_CALL nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_v2_t *info) {
-    return legacy_pci_info(__func__, device, info);
+NVML_CALL nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *info) {
+    return pci_info(__func__, device, info, sizeof *info);
 }
 
-NVML_CALL nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_v2_t *info) {
-    return legacy_pci_info(__func__, device, info);
+NVML_CALL nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_t *info) {
+    return pci_info(__func__, device, info, sizeof(nvmlPciInfo_v2_t));
+}
+
+NVML_CALL nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t *info) {
+    return pci_info(__func__, device, info, sizeof(nvmlPciInfo_v2_t));
 }
 
 NVML_CALL nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_v1_t *info) {
@@ -74,7 +69,11 @@ NVML_CALL nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_v1_t *info
         return leave(NVML_ERROR_NOT_SUPPORTED);
     }
     unsigned class_code = number_in(call.gpu, "pci_class");
-    FILL_PCI(info, address, call.gpu, "pci_device_id", "pci_subsystem_id");
+    info->domain = address.domain;
+    info->bus = address.bus;
+    info->device = address.device;
+    info->pciDeviceId = number_in(call.gpu, "pci_device_id");
+    info->pciSubSystemId = number_in(call.gpu, "pci_subsystem_id");
     info->baseClass = class_code >> 16 & 0xFF;
     info->subClass = class_code >> 8 & 0xFF;
     put_bus_id(&address, info->busId);
@@ -140,22 +139,23 @@ NVML_CALL nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned link, nv
     return result;
 }
 
-NVML_CALL nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned link, nvmlPciInfo_t *info) {
-    struct call call = {.name = __func__, .target = TARGET_GPU, .handle = device};
-    struct pci_address address;
+static nvmlReturn_t remote_pci_info(const char *name, nvmlDevice_t device, unsigned link, nvmlPciInfo_t *info,
+                                    size_t size) {
+    struct call call = {.name = name, .target = TARGET_GPU, .handle = device};
     nvmlReturn_t result = enter(&call);
     if (result) return result;
-    const struct json *links = json_member(call.gpu, "nvlinks"), *entry = json_element(links, link);
+    const struct json *links = json_member(call.gpu, "nvlinks");
     if (!links) return leave(NVML_ERROR_NOT_SUPPORTED);
-    if (!info || link >= json_length(links)) return leave(NVML_ERROR_INVALID_ARGUMENT);
-    if (!parse_pci_address(json_text(json_member(entry, "remote_pci_address"), NULL), &address)) {
-        return leave(NVML_ERROR_NOT_SUPPORTED);
-    }
-    memset(info, 0, sizeof *info);
-    FILL_PCI(info, address, entry, "remote_pci_device_id", "remote_pci_subsystem_id");
-    put_bus_id(&address, info->busId);
-    put_legacy_bus_id(&address, info->busIdLegacy);
-    return leave(NVML_SUCCESS);
+    if (link >= json_length(links)) return leave(NVML_ERROR_INVALID_ARGUMENT);
+    return leave(put_pci_info(json_element(links, link), "remote_", info, size));
+}
+
+NVML_CALL nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned link, nvmlPciInfo_t *info) {
+    return remote_pci_info(__func__, device, link, info, sizeof *info);
+}
+
+NVML_CALL nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t device, unsigned link, nvmlPciInfo_t *info) {
+    return remote_pci_info(__func__, device, link, info, sizeof(nvmlPciInfo_v2_t));
 }
 
 /* --- fabric --- */
@@ -165,7 +165,7 @@ static void put_cluster_uuid(const char *text, unsigned char out[16]) {
     memset(out, 0, 16);
     for (unsigned digit = 0; *text && digit < 32; text++) {
         if (!isxdigit((unsigned char)*text)) continue;
-        unsigned value = (unsigned)(isdigit((unsigned char)*text) ? *text - '0' : tolower((unsigned char)*text) - 'a' + 10);
+        int value = isdigit((unsigned char)*text) ? *text - '0' : tolower((unsigned char)*text) - 'a' + 10;
         out[digit / 2] |= (unsigned char)(digit % 2 ? value : value << 4);
         digit++;
     }

@@ -119,19 +119,24 @@ static const struct json *profile_by(const struct json *gpu, const char *name, u
     return NULL;
 }
 
-/* Profiles are asked for by their index; the caller gets NOT_SUPPORTED for those the board lacks. */
+static unsigned slices_of(const struct json *profile, unsigned index) {
+    unsigned usual = index < NVML_GPU_INSTANCE_PROFILES ? slices_of_gpu_profile[index] : 0;
+    return (unsigned)json_bits(json_member(profile, "slices"), usual);
+}
+
+/* Profiles are asked for by their index; the caller gets NOT_SUPPORTED for those the board lacks. An index that NVML
+ * does not have yet is valid where the description has it: that is a newer driver. */
 static nvmlReturn_t wanted_profile(const struct json *gpu, unsigned index, const struct json **profile) {
-    if (index >= NVML_GPU_INSTANCE_PROFILES) return NVML_ERROR_INVALID_ARGUMENT;
     *profile = profile_by(gpu, "id", index);
-    return *profile ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+    if (*profile) return NVML_SUCCESS;
+    return index < NVML_GPU_INSTANCE_PROFILES ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 #define FILL_GPU_INSTANCE_PROFILE(info, profile, index)                                                      \
     do {                                                                                                     \
         (info)->id = number_in(profile, "profile_id");                                                       \
         (info)->isP2pSupported = number_in(profile, "p2p");                                                  \
-        (info)->sliceCount =                                                                                 \
-            (unsigned)json_bits(json_member(profile, "slices"), slices_of_gpu_profile[index]);               \
+        (info)->sliceCount = slices_of(profile, index);                                                      \
         (info)->instanceCount = number_in(profile, "instances");                                             \
         (info)->multiprocessorCount = number_in(profile, "multiprocessors");                                 \
         (info)->copyEngineCount = number_in(profile, "copy_engines");                                        \
@@ -328,11 +333,9 @@ static bool offers(const struct json *profile, unsigned slices, unsigned index) 
 static nvmlReturn_t wanted_compute_profile(const struct call *call, unsigned index, unsigned engine,
                                            const struct json **profile, unsigned *slices) {
     unsigned gpu_profile = number_in(call->instance, "gi_profile");
-    if (index >= NVML_COMPUTE_INSTANCE_PROFILES || engine || gpu_profile >= NVML_GPU_INSTANCE_PROFILES) {
-        return NVML_ERROR_INVALID_ARGUMENT;
-    }
+    if (index >= NVML_COMPUTE_INSTANCE_PROFILES || engine) return NVML_ERROR_INVALID_ARGUMENT;
     *profile = profile_by(call->gpu, "id", gpu_profile);
-    *slices = (unsigned)json_bits(json_member(*profile, "slices"), slices_of_gpu_profile[gpu_profile]);
+    *slices = slices_of(*profile, gpu_profile);
     return *slices && offers(*profile, *slices, index) ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 

@@ -139,10 +139,12 @@ static const struct json *handled_instance(const struct json *gpu, const struct 
 static nvmlReturn_t find_handled(struct call *call) {
     struct subject *subject = &call->subject;
     if (!handle_subject(call->handle, subject)) return NVML_ERROR_INVALID_ARGUMENT;
-    if (subject->kind == KIND_EVENT_SET) return fits(call->target, subject->kind) ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+    if (!fits(call->target, subject->kind)) return NVML_ERROR_INVALID_ARGUMENT;
+    if (subject->kind == KIND_EVENT_SET) return NVML_SUCCESS;
     if (!(call->gpu = find_gpu(subject->gpu))) return NVML_ERROR_GPU_IS_LOST;
-    if (subject->kind != KIND_GPU && !(call->instance = handled_instance(call->gpu, subject))) return NVML_ERROR_NOT_FOUND;
-    return fits(call->target, subject->kind) ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+    if (subject->kind == KIND_GPU) return NVML_SUCCESS;
+    call->instance = handled_instance(call->gpu, subject);
+    return call->instance ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
 }
 
 nvmlReturn_t find_subject(struct call *call) {

@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -366,6 +367,8 @@ class FakeDriver:
         descriptor, path = tempfile.mkstemp(dir=self.root, prefix=".machine-")
         with open(descriptor, "w", encoding="utf-8") as file:
             json.dump(machine, file)
+        # The library tells a change by inode, size and time, and a kernel's own stamps only tick every few milliseconds.
+        os.utime(path, ns=(time.time_ns(), time.time_ns()))
         os.replace(path, self.machine_path)
 
     def environ(self) -> dict[str, str]:

@@ -1,0 +1,31 @@
+"""A loaded library: pynvml bound to one driver's copy for one test."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+
+import pynvml
+import pytest
+
+from tests.fakes import nvml
+
+
+@pytest.fixture
+def library(fake_driver: nvml.FakeDriver) -> Iterator[ctypes.CDLL]:
+    """The driver's library, as pynvml has it; no session is open yet, and none is left."""
+    pynvml.nvmlLib = loaded = ctypes.CDLL(fake_driver.library_path)
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+    yield loaded
+    pynvml.nvmlLib = None
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+    fake_driver.write(nvml.make_machine())
+    while not loaded.nvmlShutdown():
+        pass
+
+
+@pytest.fixture
+def session(library: ctypes.CDLL) -> ctypes.CDLL:
+    """The same with an open session."""
+    pynvml.nvmlInit()
+    return library
