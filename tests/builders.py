@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpu_discovery.core import model
+from gpu_discovery import labels
+from gpu_discovery.core import model, picture as pictures
 from gpu_discovery.core.config import types as config_types
 
 MIB = 2**20
@@ -199,3 +200,11 @@ def _rules(section: str, rules: Sequence[tuple[str, str]]) -> tuple[config_types
         config_types.ResourceRule(pattern, model.ResourceName(name), f"resources.{section}[{position}]")
         for position, (pattern, name) in enumerate(rules)
     )
+
+
+def make_labels(
+    node: model.Snapshot | Iterable[model.Gpu], *, mig_strategy: str = "none", **config: Any
+) -> labels.LabelSet:
+    """The labels of a snapshot, or of a healthy node with these GPUs, by config options."""
+    snapshot = node if isinstance(node, model.Snapshot) else make_snapshot(node)
+    return labels.make_labels(pictures.make_picture(snapshot, make_config(**config), mig_strategy=mig_strategy))
