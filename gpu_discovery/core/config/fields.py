@@ -357,7 +357,7 @@ def _parsed(parse: Callable[[str], object], text: str, node: yaml_tree.Node, pat
 
 def _seconds(text: str) -> float:
     seconds = float("inf") if text == "infinite" else durations.parse_go_duration(text)
-    if seconds < 0:
+    if text.startswith("-"):
         raise ValueError(f"{values.shown(text)} is negative")
     return seconds
 

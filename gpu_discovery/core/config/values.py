@@ -27,14 +27,12 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 SUBDOMAIN_PATTERN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 """RFC 1123, without its length."""
-UUID_PATTERN = (
-    r"([uU][rR][nN]:[uU][uU][iI][dD]:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    r"|\{?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?"
-    r"|[0-9a-fA-F]{32})"
-)
+_PLAIN_UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+UUID_PATTERN = rf"({_PLAIN_UUID}|[uU][rR][nN]:[uU][uU][iI][dD]:{_PLAIN_UUID}|\{{{_PLAIN_UUID}\}}|[0-9a-fA-F]{{32}})"
 """What google/uuid reads: plain, behind ``urn:uuid:``, in braces, or without dashes."""
 PCI_ADDRESS_PATTERN = r"([0-9a-fA-F]{4}([0-9a-fA-F]{4})?:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
-HTTP_ADDRESS_PATTERN = r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]*):[0-9]{1,5}"
+_PORT = r"([0-9]{1,4}|[0-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+HTTP_ADDRESS_PATTERN = rf"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]*):{_PORT}"
 
 _SUBDOMAIN = re.compile(SUBDOMAIN_PATTERN)
 _UUID = re.compile(UUID_PATTERN)
@@ -116,7 +114,7 @@ def parse_pci_address(text: str) -> str:
 
 def parse_http_address(text: str) -> str:
     """``host:port``, ``:port`` or ``[v6]:port``; an empty text stands for no port."""
-    if text and (_HTTP_ADDRESS.fullmatch(text) is None or int(text.rpartition(":")[2]) > 65535):
+    if text and _HTTP_ADDRESS.fullmatch(text) is None:
         raise ValueError(f"{shown(text)} is not host:port; write :9402 or 127.0.0.1:9402 or [::1]:9402")
     return text
 
@@ -127,8 +125,8 @@ def shown(text: str, *, limit: int = 80) -> str:
 
 
 def _canonical_uuid(text: str) -> str:
-    if _UUID.fullmatch(text) is None or (text[0] == "{") != (text[-1] == "}"):
+    if _UUID.fullmatch(text) is None:
         raise ValueError(f"{shown(text)} is not a UUID")
-    digits = "".join(character for character in text[-38:].lower() if character in "0123456789abcdef")
-    digits = digits[-32:]
+    # The last 32: in front of them "urn:uuid:" has a hexadecimal digit too.
+    digits = "".join(character for character in text.lower() if character in "0123456789abcdef")[-32:]
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -45,7 +45,9 @@ def parse_go_duration(text: str) -> float:
 
 def format_go_duration(seconds: float) -> str:
     """Go's text of a finite number of seconds, rounded to nanoseconds: ``1m0s``, ``1.5s``, ``10ns``."""
-    total_ns = round(seconds * NANOSECONDS_PER_SECOND)
+    # Apart, because the product of the whole would round in float before it is rounded to nanoseconds.
+    whole = int(seconds)
+    total_ns = whole * NANOSECONDS_PER_SECOND + round((seconds - whole) * NANOSECONDS_PER_SECOND)
     sign, total_ns = ("-", -total_ns) if total_ns < 0 else ("", total_ns)
     if total_ns == 0:
         return "0s"
