@@ -48,7 +48,10 @@ def read_board(gateway: gateways.Gateway, handle: Any, gpu: str, total_bytes: in
     except errors.GpuLost:
         raise
     except errors.NvmlCallFailed as error:
-        failures.append(facts.read_failure("mig.devices" if is_enabled else "mig.max_devices", error))
+        if is_enabled:  # The devices that there are cannot be listed, which is not the same as none.
+            failures.append(facts.read_failure("mig.devices", error))
+        elif not isinstance(error, errors.NotSupported):
+            failures.append(facts.read_failure("mig.max_devices", error))
     offered, profile_failures = _read_profiles(gateway, handle, gpu)
     return Board(total_bytes, max_devices, offered, _names(offered, total_bytes), (*failures, *profile_failures))
 

@@ -151,7 +151,7 @@ class GpuReader:
                 pci_class=None if function is None else function.class_code,
                 numa_node=_numa_node(function),
                 failures=failures,
-                **{"name": "", "pci_address": None, **self._static, **values},
+                **{"pci_address": None, **self._static, **values, "name": self._static.get("name") or ""},
             )
         return self._last
 

@@ -8,6 +8,7 @@ version, only a new process can load the right one, and ``restart_token`` says s
 
 from __future__ import annotations
 
+import _ctypes
 import contextlib
 import ctypes
 import os
@@ -27,6 +28,7 @@ class _Loaded(ctypes.CDLL):
         super().__init__(libraries.SONAME if found is None else found.path)
         self.searched_root = searched_root
         self.has_worked = False
+        self.sessions = 0
         if found is None:
             self.library = model.Library(_mapped_path(self), "loader")
             self.root, self.link = "/", os.path.join(os.path.dirname(self.library.path), libraries.SONAME)
@@ -57,7 +59,7 @@ class Session:
     def __init__(self, gateway: gateways.Gateway, driver_root_ctr_path: str) -> None:
         self._gateway = gateway
         self._root = driver_root_ctr_path
-        self.is_open = False
+        self._open: _Loaded | None = None
         self.restart_token: str | None = None
         """Library file and driver version for which only a new process can go on; None while this one can."""
 
@@ -71,23 +73,27 @@ class Session:
         """
         self.restart_token = None
         loaded = self._load(driver_version, pci)
-        if not self.is_open:
+        if self._open is None:
+            loaded.sessions += 1
             try:
                 self._gateway.call_newest(calls.INIT)
             except errors.NvmlCallFailed as error:
+                loaded.sessions -= 1
                 is_mismatch = causes.finding(error.code) == "version-mismatch"
                 if is_mismatch or _is_replaced(loaded):
                     self.restart_token = _token(loaded, driver_version)
                 raise self.unavailable(error, driver_version, pci) from error
-            self.is_open = loaded.has_worked = True
+            loaded.has_worked = True
+            self._open = loaded
         if _is_replaced(loaded) and not _would_mismatch(loaded, driver_version):
             self.restart_token = _token(loaded, driver_version)
         return loaded.library
 
     def close(self) -> None:
         """Shut NVML down, which closes its device nodes; does nothing while a call is in flight, nor twice."""
-        if self.is_open and self._gateway.in_flight is None:
-            self.is_open = False
+        if self._open is not None and self._gateway.in_flight is None:
+            self._open.sessions -= 1
+            self._open = None
             with contextlib.suppress(errors.NvmlCallFailed):
                 self._gateway.call(pynvml.nvmlShutdown)
 
@@ -104,12 +110,10 @@ class Session:
         if present is not None and present.has_worked and present.searched_root == self._root:
             return present
         found = libraries.find_in_root(self._root, libraries.SONAME)
-        if present is not None and present.is_from(found):
+        if present is not None and present.is_from(found) and not _is_replaced(present):
             return present
-        loaded = self._load_file(found, driver_version, pci)
-        pynvml.nvmlLib = loaded
-        # The pointers that pynvml holds are into the library before; it offers no other way to drop them.
-        pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001
+        _unload(present)
+        loaded = pynvml.nvmlLib = self._load_file(found, driver_version, pci)
         self._gateway.forget_missing()
         return loaded
 
@@ -132,6 +136,15 @@ class Session:
             has_control_node=os.path.exists(causes.CONTROL_NODE),
             driver_root=self._root,
         )
+
+
+def _unload(present: _Loaded | None) -> None:
+    """Let go of a library, or the loader would take it for any other of its name."""
+    pynvml.nvmlLib = None
+    # The pointers that pynvml holds are into this library; it offers no other way to drop them.
+    pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001
+    if present is not None and not present.sessions:
+        _ctypes.dlclose(present._handle)  # noqa: SLF001  # ctypes itself never unloads.
 
 
 def _is_replaced(loaded: _Loaded) -> bool:
