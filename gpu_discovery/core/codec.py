@@ -162,7 +162,7 @@ def _tuple_decoder(args: tuple[Any, ...]) -> _Decode:
 
 def _member(kind: type[enum.Enum], value: object, path: str) -> enum.Enum:
     for member in kind:
-        if type(value) is type(member.value) and value == member.value:
+        if value == member.value:
             return member
     names = ", ".join(str(member.value) for member in kind)
     raise _fault(path, f"expected one of {names}; found {_shown(value)}")

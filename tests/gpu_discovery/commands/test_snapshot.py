@@ -49,6 +49,21 @@ def test_topology_is_read_when_asked_for(tmp_path: pathlib.Path, fake_driver: nv
     assert recorded["gpus"][0]["nvlinks"]
 
 
+def test_where_to_look_is_the_daemons_choice(tmp_path: pathlib.Path) -> None:
+    """Another machine type file and another discovery strategy count as they do for the daemon."""
+    root = host.make_host_root(tmp_path, driver_version=None, pci=[host.make_function("0000:07:00.0", driver="vfio-pci")])
+    root.write("/etc/machine-type", "Box 1")
+    recorded = json.loads(
+        run(
+            *("snapshot", "--host-root", tmp_path, "--machine-type-file", "/etc/machine-type"),
+            *("--device-discovery-strategy", "vfio"),
+        ).stdout
+    )
+
+    assert recorded["host"]["machine"] == "Box 1"
+    assert (recorded["platform"], len(recorded["gpus"])) == ("vfio", 1)
+
+
 def test_standard_output_is_the_file(tmp_path: pathlib.Path) -> None:
     """Without a file the recording goes to standard output, with one exactly the same bytes go there."""
     path = tmp_path / "node.json"

@@ -77,6 +77,7 @@ def test_unknown_keys_are_passed_over() -> None:
         ({"taken_at_s": "now"}, 'taken_at_s: expected a number, found "now"'),
         ({"taken_at_s": True}, "taken_at_s: expected a number, found true"),
         ({"gpus": {}}, "gpus: expected a list, found an object"),
+        ({"cuda_version": [True, 2]}, "cuda_version[0]: expected an integer, found true"),
         ({"gpus": [{"index": 0}]}, "gpus[0].uuid: missing"),
         ({"gpus": ["A100"]}, 'gpus[0]: expected an object, found "A100"'),
         ({"cuda_version": [12, 2, 0]}, "cuda_version: expected a list of 2, found a list of 3"),
