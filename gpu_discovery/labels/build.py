@@ -20,8 +20,10 @@ FAMILIES: tuple[Family, ...] = (
     mode.mode_labels,
     clique.clique_labels,
     several.model_labels,
+    several.count_labels,
+    vgpu.vgpu_labels,
 )
-FAMILIES_WITHOUT_GPUS: tuple[Family, ...] = (several.count_labels, vgpu.vgpu_labels)
+FAMILIES_WITHOUT_GPUS: tuple[Family, ...] = (vgpu.vgpu_labels,)
 """Those that have something to say of a node of which no GPU is known."""
 
 
@@ -31,7 +33,7 @@ def make_labels(picture: pictures.Picture) -> LabelSet:
     Resources from the config have names of the user's choice: where such a block would say something else under a
     key of the node's own, the node's holds.
     """
-    families = FAMILIES + FAMILIES_WITHOUT_GPUS if picture.gpus else FAMILIES_WITHOUT_GPUS
+    families = FAMILIES if picture.gpus else FAMILIES_WITHOUT_GPUS
     node = merged(family(picture) for family in families)
     blocks = resource.resource_labels(picture)
     everything = merged((blocks, node))

@@ -30,8 +30,7 @@ def count_labels(picture: pictures.Picture) -> LabelSet:
     """``physical`` is the sum of the other three."""
     broken = sum(record.code in _BROKEN for record in picture.left_out)
     is_needed = broken or len(models.by_model(picture.gpus)) > 1
-    is_asked = picture.gpus and "counts" in picture.config.own.extra_labels
-    if not (is_needed or is_asked):
+    if not is_needed and "counts" not in picture.config.own.extra_labels:
         return LabelSet({})
     enabled = sum(gpu.is_mig_enabled for gpu in picture.gpus)
     return LabelSet(
