@@ -18,6 +18,10 @@ class Sink(Protocol):
     def name(self) -> str:
         """Short and stable, for logs and metrics: ``file``, ``stdout``."""
 
+    @property
+    def target(self) -> str:
+        """Where to: equal for two sinks that would overwrite each other."""
+
     def publish(self, labels: Mapping[str, str]) -> bool:
         """Make exactly these labels the published ones; False when they are already.
 

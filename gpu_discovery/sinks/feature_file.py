@@ -55,6 +55,7 @@ class FeatureFile:
 
     def __init__(self, path: str, expiry_s: float | None = None, *, clock: Callable[[], float] = time.time) -> None:
         self.path = path
+        self.target = path
         self._expiry_s = expiry_s
         self._clock = clock
         self._odd_mode: int | None = None

@@ -14,6 +14,7 @@ class Stdout:
     """Prints a set of labels when it differs from the one printed before."""
 
     name = "stdout"
+    target = "stdout"
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
