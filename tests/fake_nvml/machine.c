@@ -101,7 +101,7 @@ bool sleep_a_step(void) {
     nanosleep(&step, NULL);
     pthread_mutex_lock(&lock);
     if (!is_static) refresh();
-    return session_number() == session;
+    return session_is_open() && session_number() == session;
 }
 
 /* "hang" holds its call for so many seconds, a negative number for as long as it stands in the description. */
@@ -122,7 +122,7 @@ static nvmlReturn_t admit(struct call *call) {
     if (found) return found;
     if (!is_static) refresh();
     do {
-        if (needs_session && !(goes_on && session_is_open())) return NVML_ERROR_UNINITIALIZED;
+        if (needs_session && !goes_on) return NVML_ERROR_UNINITIALIZED;
         if (!description) return NVML_ERROR_UNKNOWN;
         found = find_subject(call);
     } while (is_hanging(disturbance(call, "hang"), since) && ((goes_on = sleep_a_step()), true));
