@@ -299,7 +299,9 @@ def _several() -> Iterator[Key]:
     yield from _architecture(prefix, subject, OWN, _SEVERAL)
     when = f"{_SEVERAL}; and one has MIG on"
     meaning = f"Number of {subject} with MIG on"
-    yield Key(f"{prefix}.mig-enabled.count", meaning, "", ("gpus[].mig",), config, "number", OWN, when)
+    yield Key(
+        f"{prefix}.mig-enabled.count", meaning, "whatever the strategy", ("gpus[].mig",), config, "number", OWN, when
+    )
 
 
 def _asked_for() -> Iterator[Key]:
@@ -338,15 +340,14 @@ KEYS: tuple[Key, ...] = (
     *_gpu_block(f"{PREFIX}<resource>", "this resource's GPUs", OWN, _BY_RESOURCE),
     *_mig_block(f"{PREFIX}<resource>", "this resource's MIG devices", OWN, _BY_RESOURCE, whole=False),
 )
-"""The more special pattern first: ``find`` takes the first that fits."""
-
 _PLACEHOLDER = re.compile(r"<\w+>")
 
 
 def find(key: str) -> Key | None:
-    """The row of a label's key; None for a key that is not ours."""
+    """The row of a label's key, of several that fit the most special; None for a key that is not ours."""
     exact = next((row for row in KEYS if row.pattern == key), None)
-    return exact or next((row for row in KEYS if "<" in row.pattern and _fits(row.pattern, key)), None)
+    fitting = [] if exact else [row for row in KEYS if "<" in row.pattern and _fits(row.pattern, key)]
+    return exact or max(fitting, key=lambda row: len(row.pattern), default=None)
 
 
 def _fits(pattern: str, key: str) -> bool:

@@ -133,7 +133,7 @@ def picture_or_fault(
         return error
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(strategies.snapshots(), config_strategies.configs(), st.sampled_from(config_strategies.STRATEGIES))
 def test_every_device_has_one_place(snapshot: model.Snapshot, config: config_types.Config, mig_strategy: str) -> None:
     """On any node and by any config: served once or left out, in order, one mode a resource; or a clear error."""
