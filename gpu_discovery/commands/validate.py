@@ -53,7 +53,7 @@ def validate(
         served = None if node is None else _served(node, loaded, file, mig_strategy)
     except errors.ConfigError as error:
         for fault in (error, *error.others):
-            click.echo(str(fault))
+            click.echo(fault.text)
         sys.exit(1)
     for warning in loaded.warnings:
         click.echo(f"warning: {warning}")

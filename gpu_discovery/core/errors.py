@@ -19,6 +19,8 @@ Messages start in lower case with what was attempted and name the thing: file, k
 
 from __future__ import annotations
 
+_MOST_FAULTS_SHOWN = 10
+
 
 class DiscoveryError(Exception):
     """The root of the tree; the loop's boundary catches this and nothing narrower."""
@@ -36,9 +38,7 @@ class ConfigError(SettingsError):
     ``reason`` says what is wrong and ``hint`` what to write instead.
     """
 
-    def __init__(
-        self, reason: str, *, path: str = "", file: str = "", line: int | None = None, hint: str = ""
-    ) -> None:
+    def __init__(self, reason: str, *, path: str = "", file: str = "", line: int | None = None, hint: str = "") -> None:
         self.reason = reason
         self.path = path
         self.file = file
@@ -46,12 +46,21 @@ class ConfigError(SettingsError):
         self.hint = hint
         self.others: tuple[ConfigError, ...] = ()
         """Further faults of the same file, in the order of lines."""
-        super().__init__(self._text())
+        super().__init__(reason)
 
-    def _text(self) -> str:
+    @property
+    def text(self) -> str:
+        """This fault alone: ``file:line: path: reason (hint)``."""
         where = f"{self.file}:{self.line}" if self.file and self.line is not None else self.file
         parts = [part for part in (where, self.path, self.reason) if part]
         return ": ".join(parts) + (f" ({self.hint})" if self.hint else "")
+
+    def __str__(self) -> str:
+        """This fault and the others of the file, on one line."""
+        texts = [fault.text for fault in (self, *self.others)]
+        more = len(texts) - _MOST_FAULTS_SHOWN
+        rest = [f"and {more} more, which `gpu-discovery validate` shows"] if more > 0 else []
+        return "; ".join(texts[:_MOST_FAULTS_SHOWN] + rest)
 
     def located(self, file: str, line: int | None) -> ConfigError:
         """The same fault with its place in the file filled in."""

@@ -58,7 +58,7 @@ class Reading:
             self.fault(path, line, reason, hint)
         elif len(self.warnings) < MOST_FAULTS:
             error = errors.ConfigError(reason, path=path, file=self.file, line=line, hint=hint)
-            self.warnings.append(str(error))
+            self.warnings.append(error.text)
 
     def raise_faults(self) -> None:
         """Raise the first fault in the order of lines, with the others beside it."""

@@ -223,6 +223,6 @@ def load_or_refuse(data: bytes, *, lenient: bool = False) -> types.Config | None
     except errors.ConfigError as error:
         for fault in (error, *error.others):
             assert fault.file == "f.yaml"
-            assert "\n" not in str(fault)
+            assert "\n" not in str(fault) + fault.text
             assert fault.line is None or 1 <= fault.line <= data.count(b"\n") + data.count(b"\r") + 2
         return None

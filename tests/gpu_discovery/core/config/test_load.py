@@ -25,7 +25,7 @@ def faults_of(text: str | bytes, **options: Any) -> list[str]:
     """Every fault of a text as one line each, without the file's name."""
     with pytest.raises(errors.ConfigError) as caught:
         load.parse_config(text, "f.yaml", **options)
-    return [str(fault).removeprefix("f.yaml:") for fault in (caught.value, *caught.value.others)]
+    return [fault.text.removeprefix("f.yaml:") for fault in (caught.value, *caught.value.others)]
 
 
 def sharing(*entries: str, section: str = "timeSlicing", more: str = "") -> str:
@@ -303,6 +303,15 @@ def test_all_faults_come_at_once_in_the_order_of_lines() -> None:
     fault = caught.value
     assert (fault.file, fault.line, fault.path) == ("f.yaml", 1, "imex.required")
     assert [(other.line, other.path) for other in fault.others] == [(3, "flags.bogus"), (4, "flags.migStrategy")]
+
+
+def test_the_error_tells_all_faults_on_one_line() -> None:
+    """Ten of them; whoever wants the rest is told where."""
+    with pytest.raises(errors.ConfigError) as caught:
+        load.parse_config("".join(f"key{n}: 1\n" for n in range(12)), "f.yaml")
+    texts = str(caught.value).split("; ")
+    assert [text.partition(":")[2].partition(":")[0] for text in texts[:10]] == [str(line) for line in range(1, 11)]
+    assert texts[10:] == ["and 2 more, which `gpu-discovery validate` shows"]
 
 
 def test_duplicate_keys_and_further_documents_are_faults() -> None:
