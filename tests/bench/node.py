@@ -48,4 +48,6 @@ def make_node(root: str) -> Node:
     driver.write(nvml.make_machine(gpus=gpus))
     host.make_host_root(root, gpus=gpus)
     os.makedirs(os.path.join(root, "features.d"))
-    return Node(root=root, environ={**os.environ, **driver.environ(), "FAKE_NVML_STATIC": "1"})
+    # Nothing of the caller's Python: without byte code on disk, for one, every start would compile all modules.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return Node(root=root, environ={**inherited, **driver.environ(), "FAKE_NVML_STATIC": "1"})
