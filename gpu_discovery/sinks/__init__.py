@@ -2,7 +2,8 @@
 
 A sink carries a mapping of keys to values out and knows nothing of GPUs, pictures or policy; what to publish, and
 whether, is ``labeler``'s to say. Its errors are ``errors.PublishFailed``, never ``OSError``. Only ``labeler`` and
-``daemon`` import sinks; ``labels`` and sinks never import each other.
+``daemon`` publish by them, and the operator's commands read what is published; ``labels`` and sinks never import each
+other.
 """
 
 from __future__ import annotations
