@@ -51,7 +51,9 @@ def test_topology_is_read_when_asked_for(tmp_path: pathlib.Path, fake_driver: nv
 
 def test_where_to_look_is_the_daemons_choice(tmp_path: pathlib.Path) -> None:
     """Another machine type file and another discovery strategy count as they do for the daemon."""
-    root = host.make_host_root(tmp_path, driver_version=None, pci=[host.make_function("0000:07:00.0", driver="vfio-pci")])
+    root = host.make_host_root(
+        tmp_path, driver_version=None, pci=[host.make_function("0000:07:00.0", driver="vfio-pci")]
+    )
     root.write("/etc/machine-type", "Box 1")
     recorded = json.loads(
         run(
