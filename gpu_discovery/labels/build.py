@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from gpu_discovery.core import model, picture as pictures
-from gpu_discovery.labels import capability, clique, device, gpu, machine, mig, mode, resource, several, versions, vgpu
+from gpu_discovery.labels import (
+    capability,
+    clique,
+    device,
+    gpu,
+    machine,
+    mig,
+    mode,
+    resource,
+    several,
+    values,
+    versions,
+    vgpu,
+)
 from gpu_discovery.labels.family import LabelSet, merged
 
 Family = Callable[[pictures.Picture], LabelSet]
@@ -37,8 +50,18 @@ def make_labels(picture: pictures.Picture) -> LabelSet:
     node = merged(family(picture) for family in families)
     blocks = resource.resource_labels(picture)
     everything = merged((blocks, node))
-    labels = {key: everything.labels[key] for key in sorted(everything.labels)}
-    return LabelSet(labels, everything.notices + _collisions(blocks, node))
+    legal = {key: value for key, value in sorted(everything.labels.items()) if _is_legal(key, value)}
+    return LabelSet(legal, (*everything.notices, *_collisions(blocks, node), *_illegal(everything.labels, legal)))
+
+
+def _is_legal(key: str, value: str) -> bool:
+    return values.is_legal(value) and values.is_legal_key(key)
+
+
+def _illegal(labels: Mapping[str, str], legal: Mapping[str, str]) -> Iterator[model.Notice]:
+    """What would cost the node all its labels if it were sent: a number below zero, say, out of an odd snapshot."""
+    for key in sorted(labels.keys() - legal.keys()):
+        yield model.Notice(f"illegal:{key}", f"label {key}={labels[key]!r} is not legal and is left out")
 
 
 def _collisions(blocks: LabelSet, node: LabelSet) -> tuple[model.Notice, ...]:
