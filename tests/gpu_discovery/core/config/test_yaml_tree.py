@@ -186,3 +186,16 @@ def test_json_texts_keep_their_values(value: Any) -> None:
     text = yaml.safe_dump(value, default_flow_style=True, default_style='"', allow_unicode=True, width=10_000)
     hypothesis.assume("\\x" not in text and "\\u" not in text)
     assert plain(yaml_tree.parse(text.encode()).root) == value
+
+
+@pytest.mark.parametrize("character", ["\t", "\x85", "\xa0", "\u2028", "\ufffd", "\U0001f600", "\U0010ffff"])
+def test_odd_but_allowed_characters_are_read(character: str) -> None:
+    """In a quoted text, where they mean themselves unless YAML takes them for a line's end."""
+    assert len(parsed(f'"a{character}b"')) == 3
+
+
+@pytest.mark.parametrize("character", ["\x01", "\x0b", "\x7f", "\x84", "\x86", "\x9f", "\ufffe", "\uffff"])
+def test_characters_that_yaml_forbids_are_faults(character: str) -> None:
+    """Named by their number, because they can't be seen."""
+    with pytest.raises(yaml_tree.YamlFault, match=f"U\\+{ord(character):04X} is not allowed"):
+        yaml_tree.parse(f'"a{character}b"'.encode())
