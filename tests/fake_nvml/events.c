@@ -32,7 +32,7 @@ static bool event_set_create(unsigned *number) {
 }
 
 void event_sets_drop(void) {
-    memset(sets, 0, sizeof sets);
+    for (unsigned i = 0; i < SET_LIMIT; i++) sets[i].is_used = false;
 }
 
 NVML_CALL nvmlEventSetCreate(nvmlEventSet_t *set) {

@@ -75,8 +75,6 @@ bool handle_subject(const void *handle, struct subject *subject);
 /* subjects.c: from a call's target to entries of the description. */
 nvmlReturn_t find_subject(struct call *call);
 const struct json *find_gpu(const char *key);
-const char *gpu_key(const struct json *gpu, char key[KEY_SIZE]);
-const char *mig_key(const struct json *mig, char key[KEY_SIZE]);
 const struct json *find_gpu_instance(const struct json *gpu, unsigned id);
 const struct json *find_compute_instance(const struct json *gpu, unsigned gpu_instance, unsigned id);
 struct subject gpu_subject(const struct json *gpu);

@@ -228,7 +228,7 @@ void json_free(struct json *tree) {
 static const struct json *find(const struct json *object, const char *key, size_t length) {
     if (!object || object->type != JSON_OBJECT) return NULL;
     for (const struct json *member = object->child; member; member = member->next) {
-        if (strncmp(member->key, key, length) || member->key[length]) continue;
+        if (*member->key != *key || strncmp(member->key, key, length) || member->key[length]) continue;
         return member->type == JSON_NULL ? NULL : member;
     }
     return NULL;

@@ -206,8 +206,9 @@ NVML_CALL nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_t device, unsign
 /* --- instances --- */
 
 static struct subject gpu_instance_subject(const struct json *gpu, unsigned id) {
-    struct subject subject = {.kind = KIND_GPU_INSTANCE, .gpu_instance = id};
-    gpu_key(gpu, subject.gpu);
+    struct subject subject = gpu_subject(gpu);
+    subject.kind = KIND_GPU_INSTANCE;
+    subject.gpu_instance = id;
     return subject;
 }
 

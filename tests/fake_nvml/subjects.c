@@ -5,37 +5,35 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *copy_key(const char *text, char key[KEY_SIZE]) {
-    snprintf(key, KEY_SIZE, "%s", text);
-    return key;
+static const char *gpu_key(const struct json *gpu) {
+    const char *uuid = json_text(json_member(gpu, "uuid"), NULL);
+    return uuid ? uuid : json_text(json_member(gpu, "pci_address"), "");
 }
 
-const char *gpu_key(const struct json *gpu, char key[KEY_SIZE]) {
-    return copy_key(json_text(json_member(gpu, "uuid"), json_text(json_member(gpu, "pci_address"), "")), key);
-}
-
-const char *mig_key(const struct json *mig, char key[KEY_SIZE]) {
+static const char *mig_key(const struct json *mig, char made[KEY_SIZE]) {
     const char *uuid = json_text(json_member(mig, "uuid"), NULL);
-    if (uuid) return copy_key(uuid, key);
-    snprintf(key, KEY_SIZE, "%llu/%llu", json_bits(json_member(mig, "gi_id"), 0),
-             json_bits(json_member(mig, "ci_id"), 0));
-    return key;
+    if (uuid) return uuid;
+    snprintf(made, KEY_SIZE, "%u/%u", number_in(mig, "gi_id"), number_in(mig, "ci_id"));
+    return made;
+}
+
+static void copy_key(const char *text, char key[KEY_SIZE]) {
+    strncpy(key, text, KEY_SIZE - 1);
 }
 
 const struct json *find_gpu(const char *key) {
     const struct json *gpus = json_member(machine(), "gpus");
-    char candidate[KEY_SIZE];
     for (const struct json *gpu = gpus ? gpus->child : NULL; gpu; gpu = gpu->next) {
-        if (!strcmp(gpu_key(gpu, candidate), key)) return gpu;
+        if (!strncmp(gpu_key(gpu), key, KEY_SIZE - 1)) return gpu;
     }
     return NULL;
 }
 
 static const struct json *find_mig(const struct json *gpu, const char *key) {
     const struct json *devices = json_path(gpu, "mig.devices");
-    char candidate[KEY_SIZE];
+    char made[KEY_SIZE];
     for (const struct json *mig = devices ? devices->child : NULL; mig; mig = mig->next) {
-        if (mig->type == JSON_OBJECT && !strcmp(mig_key(mig, candidate), key)) return mig;
+        if (mig->type == JSON_OBJECT && !strncmp(mig_key(mig, made), key, KEY_SIZE - 1)) return mig;
     }
     return NULL;
 }
@@ -66,14 +64,15 @@ const struct json *find_compute_instance(const struct json *gpu, unsigned gpu_in
 
 struct subject gpu_subject(const struct json *gpu) {
     struct subject subject = {.kind = KIND_GPU};
-    gpu_key(gpu, subject.gpu);
+    copy_key(gpu_key(gpu), subject.gpu);
     return subject;
 }
 
 struct subject mig_subject(const struct json *gpu, const struct json *mig) {
-    struct subject subject = {.kind = KIND_MIG};
-    gpu_key(gpu, subject.gpu);
-    mig_key(mig, subject.mig);
+    struct subject subject = gpu_subject(gpu);
+    char made[KEY_SIZE];
+    subject.kind = KIND_MIG;
+    copy_key(mig_key(mig, made), subject.mig);
     return subject;
 }
 
