@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 
-from docs.generate import config_page, config_schema, settings_page, snapshot_page, snapshot_schema
+from docs.generate import config_page, config_schema, labels_page, settings_page, snapshot_page, snapshot_schema
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = (
     config_page,
     config_schema,
+    labels_page,
     settings_page,
     snapshot_page,
     snapshot_schema,

@@ -60,6 +60,17 @@ MIG_ATTRIBUTES = (
     ("engines.ofa", "ofa_engines"),
 )
 """End of the key, and the field of ``model.MigAttributes``."""
+_MIG_WORDS = {
+    "memory": "Memory",
+    "multiprocessors": "Multiprocessors",
+    "slices.gi": "GPU instance slices",
+    "slices.ci": "Compute instance slices",
+    "engines.copy": "Copy engines",
+    "engines.decoder": "Decoders",
+    "engines.encoder": "Encoders",
+    "engines.jpeg": "JPEG engines",
+    "engines.ofa": "Optical flow engines",
+}
 
 REFERENCE = "reference"
 OWN = "own"
@@ -258,7 +269,7 @@ def _mig_block(prefix: str, subject: str, origin: str, when: str, *, whole: bool
             facts = ("gpus[].mig.devices[]",)
             yield Key(f"{prefix}.{end}", f"{meaning} of {subject}", rule, facts, config + _SHARING, kinds, origin, when)
     for end, field in MIG_ATTRIBUTES if whole else MIG_ATTRIBUTES[1:]:
-        meaning = f"{field.replace('_', ' ').removesuffix(' mib').capitalize()} of {subject}"
+        meaning = f"{_MIG_WORDS[end]} of {subject}"
         facts = (f"gpus[].mig.devices[].attributes.{field}",)
         kinds = "MB as the driver gives it" if end == "memory" else "number"
         yield Key(f"{prefix}.{end}", meaning, "attribute of the MIG device", facts, config, kinds, origin, when)
