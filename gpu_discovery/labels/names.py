@@ -222,25 +222,59 @@ def _vgpu() -> Iterator[Key]:
 
 
 def _gpu_block(prefix: str, subject: str, origin: str, when: str) -> Iterator[Key]:
-    """The block of whole GPUs."""
+    """The block of whole GPUs; that of ``nvidia.com/gpu`` is of MIG devices under strategy single."""
+    is_base = prefix == GPU
+    strategy = _STRATEGY if is_base else ()
     rules = ("resources.gpus", "gpuDiscovery.unmatchedGpus")
-    product = (
-        "product name made legal, `-SHARED` where it is shared and not renamed; cut from the right to 63 characters"
-    )
-    yield Key(
-        f"{prefix}.product", f"Model of {subject}", product, ("gpus[].name",), _GPUS + _SHARING, "text", origin, when
-    )
-    count = "healthy or not, never multiplied by replicas"
-    yield Key(f"{prefix}.count", f"Number of {subject}", count, ("gpus[]",), _GPUS + rules, "number", origin, when)
-    replicas = "replicas of the sharing entry, 1 without; 0 when MIG is on for all, or nothing is served"
-    yield Key(f"{prefix}.replicas", f"Shares of {subject}", replicas, ("gpus[].mig",), _SHARING, "number", origin, when)
-    sharing = "of the sharing entry; `none` with one replica"
-    kinds = "`none`, `time-slicing`, `mps`"
-    yield Key(
-        f"{prefix}.sharing-strategy", f"Sharing of {subject}", sharing, ("gpus[].mig",), _SHARING, kinds, origin, when
-    )
-    memory = "bytes / 2^20 rounded down, the least of that model; left out where the driver does not tell"
-    yield Key(f"{prefix}.memory", f"Memory of {subject}", memory, ("gpus[].memory_bytes",), _GPUS, "MiB", origin, when)
+    for end, meaning, rule, under_single, facts, config, kinds in (
+        (
+            "product",
+            "Model",
+            "product name made legal, `-SHARED` where it is shared and not renamed; cut from the right to 63 characters",
+            "with `-MIG-<profile>`",
+            ("gpus[].name",),
+            _GPUS + _SHARING,
+            "text",
+        ),
+        (
+            "count",
+            "Number",
+            "healthy or not, never multiplied by replicas",
+            "of the MIG devices",
+            ("gpus[]",),
+            _GPUS + rules,
+            "number",
+        ),
+        (
+            "replicas",
+            "Shares",
+            "replicas of the sharing entry, 1 without; 0 when MIG is on for all, or nothing is served",
+            "of the MIG devices",
+            ("gpus[].mig",),
+            _SHARING,
+            "number",
+        ),
+        (
+            "sharing-strategy",
+            "Sharing",
+            "of the sharing entry; `none` with one replica",
+            "of the MIG devices",
+            ("gpus[].mig",),
+            _SHARING,
+            "`none`, `time-slicing`, `mps`",
+        ),
+        (
+            "memory",
+            "Memory",
+            "bytes / 2^20 rounded down, the least of that model; left out where the driver does not tell",
+            "the attribute of the MIG devices",
+            ("gpus[].memory_bytes",),
+            _GPUS,
+            "MiB",
+        ),
+    ):
+        whole = f"{rule}; under strategy single, once MIG is on, {under_single}" if is_base else rule
+        yield Key(f"{prefix}.{end}", f"{meaning} of {subject}", whole, facts, config + strategy, kinds, origin, when)
     yield from _architecture(prefix, subject, origin, when)
 
 
