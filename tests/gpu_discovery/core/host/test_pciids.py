@@ -21,6 +21,7 @@ DATABASE = """\
 
 \t20b0  GA100 [A100 SXM4 40GB]
 \t\t1028 20b1  A subsystem, no device
+\t\t20b  A subsystem line that is cut short
 \tffff
 \tzzzz  Nonsense
 \t20b2\tGA100 by a tab
@@ -49,6 +50,14 @@ def test_only_device_lines_of_nvidias_block() -> None:
 def test_vendor_line_needs_its_digits_whole() -> None:
     """A class line or a longer number does not start NVIDIA's block."""
     assert names("C 10de  x\n\t20b0  A\n10deff  y\n\t20b0  B\n") == {}
+
+
+def test_reading_ends_with_the_block() -> None:
+    """What follows NVIDIA's block, most of the file, is not read."""
+    lines = iter(["10de  NVIDIA\n", "\t20b0  A\n", "10df  Emulex\n", "\t0001  B\n"])
+
+    assert list(pciids.parse_names(lines)) == [(0x20B0, "A")]
+    assert list(lines) == ["\t0001  B\n"]
 
 
 @given(st.text())

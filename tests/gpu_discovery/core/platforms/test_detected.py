@@ -90,7 +90,7 @@ def test_tegra_that_answered_is_not_probed_again(
     fake_driver.write(nvml.make_machine([nvml.make_gpu(name="NVIDIA Thor")]))
     source = make_source(root, fake_driver)
     first = source.read((), None)
-    fake_driver.write(nvml.make_machine([nvml.make_gpu()]))
+    fake_driver.write(nvml.make_machine([nvml.make_gpu(1)]))
     fake_cuda.write([])
 
     assert source.read((), None) == first
