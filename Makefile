@@ -100,21 +100,30 @@ define check-python
   echo >&2 "Python's venv module is missing: install it (Debian, Ubuntu: apt-get install python$(PYTHON_VERSION)-venv)"; exit 1; }
 endef
 
-# setuptools builds the project and is then taken out again: its .pth file would cost every start of Python some time.
-$(RUN): requirements/run.txt requirements/build.txt setup.cfg pyproject.toml
+# First what is locked, then the project itself, which alone is installed again when its metadata changes.
+$(RUN).locked: requirements/run.txt
 	$(check-python)
 	@echo "Installing what a node runs into $(VENV_RUN) with Python $(PYTHON_VERSION) (once)"
 	@$(PYTHON) -m venv --clear $(VENV_RUN)
-	@$(VENV_RUN)/bin/python $(PIP_INSTALL) -r requirements/run.txt -r requirements/build.txt
+	@$(VENV_RUN)/bin/python $(PIP_INSTALL) -r requirements/run.txt
+	@touch $@
+
+$(DEV).locked: requirements/dev.txt
+	$(check-python)
+	@echo "Installing the tests' and checks' tools into $(VENV_DEV) with Python $(PYTHON_VERSION) (once)"
+	@$(PYTHON) -m venv --clear $(VENV_DEV)
+	@$(VENV_DEV)/bin/python $(PIP_INSTALL) -r requirements/dev.txt
+	@touch $@
+
+# setuptools builds the project and is then taken out again: its .pth file would cost every start of Python some time.
+$(RUN): $(RUN).locked requirements/build.txt setup.cfg pyproject.toml
+	@$(VENV_RUN)/bin/python $(PIP_INSTALL) -r requirements/build.txt
 	@$(VENV_RUN)/bin/python -m pip install --quiet --no-deps --no-build-isolation $(EDITABLE)
 	@$(VENV_RUN)/bin/python -m pip uninstall --quiet --yes setuptools
 	@touch $@
 
-$(DEV): requirements/dev.txt requirements/build.txt setup.cfg pyproject.toml
-	$(check-python)
-	@echo "Installing the tests' and checks' tools into $(VENV_DEV) with Python $(PYTHON_VERSION) (once)"
-	@$(PYTHON) -m venv --clear $(VENV_DEV)
-	@$(VENV_DEV)/bin/python $(PIP_INSTALL) -r requirements/dev.txt -r requirements/build.txt
+$(DEV): $(DEV).locked requirements/build.txt setup.cfg pyproject.toml
+	@$(VENV_DEV)/bin/python $(PIP_INSTALL) -r requirements/build.txt
 	@$(VENV_DEV)/bin/python -m pip install --quiet --no-deps --no-build-isolation $(EDITABLE)
 	@touch $@
 

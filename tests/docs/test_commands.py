@@ -83,7 +83,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> str:
         os.mkdir(os.path.join(copy, name))
         os.symlink(os.path.dirname(sys.executable), os.path.join(copy, name, "bin"))
         stamp = f".installed-{sys.version_info.major}.{sys.version_info.minor}"
-        os.close(os.open(os.path.join(copy, name, stamp), os.O_CREAT))
+        for installed in (f"{stamp}.locked", stamp):
+            os.close(os.open(os.path.join(copy, name, installed), os.O_CREAT))
     return copy
 
 
