@@ -31,7 +31,7 @@ STALLED_AFTER_S = 30.0
 """A loop that has not turned for so long is dead; it turns every few seconds whatever the interval."""
 MOST_CONNECTIONS = 16
 CONNECTION_S = 5.0
-_JANITOR_S = 2.0
+JANITOR_S = 2.0
 _NO_IPV6 = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 
 
@@ -135,16 +135,27 @@ class Telemetry:
 class Server:
     """The port, served by threads of its own until closed."""
 
-    def __init__(self, address: str, telemetry: Telemetry) -> None:
-        """Raises SettingsError for an address that is none or can't be had."""
+    def __init__(
+        self,
+        address: str,
+        telemetry: Telemetry,
+        *,
+        connection_s: float = CONNECTION_S,
+        janitor_s: float = JANITOR_S,
+    ) -> None:
+        """``janitor_s``: how often the time of connections is looked at.
+
+        Raises SettingsError for an address that is none or can't be had.
+        """
         host, port = parse_address(address)
         try:
             self._server = _listening(host, port, telemetry)
+            self._server.connection_s = connection_s
         except OSError as error:
             message = f"listening on {address} failed: {error.strerror or error}; choose another --http-address"
             raise errors.SettingsError(message) from error
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": _JANITOR_S}, name="http", daemon=True
+            target=self._server.serve_forever, kwargs={"poll_interval": janitor_s}, name="http", daemon=True
         )
         self._thread.start()
 
@@ -181,6 +192,8 @@ class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 64
+    connection_s = CONNECTION_S
+    """A connection may take so long in all."""
 
     def __init__(self, address: tuple[str, int], family: socket.AddressFamily, telemetry: Telemetry) -> None:
         self.address_family = family
@@ -201,7 +214,7 @@ class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         with self._lock:
             if len(self._open) >= MOST_CONNECTIONS:
                 _drop(self._open.popitem(last=False)[0])
-            self._open[request] = time.monotonic() + CONNECTION_S
+            self._open[request] = time.monotonic() + self.connection_s
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
