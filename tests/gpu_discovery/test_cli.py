@@ -71,8 +71,10 @@ def test_a_misplaced_key_ends_the_program(tmp_path: pathlib.Path) -> None:
 def test_reading_options_loads_no_large_library() -> None:
     """Without a config file neither PyYAML nor click, both of which cost every node memory, are loaded."""
     script = (
-        "import sys; from gpu_discovery import cli, flags; flags.load_labeler_settings({}, {});"
-        "sys.exit(', '.join({'yaml', 'click', 'json', 'difflib', 'pathlib', 'asyncio'} & set(sys.modules)) or None)"
+        "import sys; before = set(sys.modules)\n"
+        "from gpu_discovery import cli, flags; flags.load_labeler_settings({}, {})\n"
+        "loaded = {'yaml', 'click', 'json', 'difflib', 'pathlib', 'asyncio'} & (set(sys.modules) - before)\n"
+        "sys.exit(', '.join(loaded) or None)"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (found.returncode, found.stderr) == (0, "")

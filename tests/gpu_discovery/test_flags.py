@@ -153,6 +153,21 @@ def test_a_false_from_outside_wins_over_true_in_the_file(tmp_path: pathlib.Path)
     assert load(environ={"GFD_EXTRA_LABELS": ""}, file=file).config.own.extra_labels == ("counts",)
 
 
+def test_the_gpu_operators_environment_is_understood() -> None:
+    """What its DaemonSet sets, an empty KUBECONFIG included, gives the defaults and no warning."""
+    environ = {
+        "GFD_SLEEP_INTERVAL": "60s",
+        "GFD_FAIL_ON_INIT_ERROR": "true",
+        "NAMESPACE": "gpu-operator",
+        "NODE_NAME": "node-1",
+        "POD_NAME": "gpu-feature-discovery-x",
+        "KUBECONFIG": "",
+        "NVIDIA_MIG_MONITOR_DEVICES": "all",
+    }
+    assert load(environ=environ) == load()
+    assert load(environ=environ).warnings == ()
+
+
 def test_a_default_never_overrides_the_file(tmp_path: pathlib.Path) -> None:
     """Not even with the variable of a duration set and empty."""
     file = written(tmp_path, "flags: {failOnInitError: false, gfd: {sleepInterval: 5s}}")

@@ -1,7 +1,8 @@
 """The effective configuration as frozen values; how it is read from a file stands in ``load``.
 
 Field names follow the file's keys in snake case. ``None`` in ``Flags`` means set nowhere: each program fills the
-defaults of the options that it has itself (``options.with_defaults``), as the reference does.
+defaults of the options that it has itself when it merges them (the labeler's in ``gpu_discovery.flags``), as the
+reference does.
 """
 
 from __future__ import annotations

@@ -425,6 +425,7 @@ def test_thousands_of_faults_are_bounded() -> None:
     assert len(faults_of("".join(f"key{n}: 1\n" for n in range(5000)))) == 100
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(st.binary(max_size=300), st.booleans())
 def test_any_bytes_are_a_config_or_a_fault(data: bytes, lenient: bool) -> None:
     """No other exception comes out."""

@@ -164,6 +164,7 @@ def test_the_largest_allowed_file_is_read() -> None:
     assert yaml_tree.parse(b"#" * (1 << 20)).root is None
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(
     st.binary(max_size=200) | st.text(alphabet="ab:-[]{}&*!|>'\"# \n\t<?,%", max_size=200).map(str.encode)
 )
@@ -180,6 +181,7 @@ VALUES = st.recursive(
 )
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(VALUES)
 def test_json_texts_keep_their_values(value: Any) -> None:
     """Every JSON value that YAML can carry is the same in the tree."""

@@ -84,6 +84,7 @@ def test_durations_are_printed_as_go_prints_them(seconds: float, text: str) -> N
     assert durations.format_go_duration(seconds) == text
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(st.integers(min_value=-(1 << 52), max_value=1 << 52))
 def test_what_is_printed_reads_back(nanoseconds: int) -> None:
     """No nanosecond is lost on the way to text and back, up to about 50 days."""
@@ -91,6 +92,7 @@ def test_what_is_printed_reads_back(nanoseconds: int) -> None:
     assert durations.parse_go_duration(durations.format_go_duration(seconds)) == seconds
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Nothing but ValueError comes out of a text."""

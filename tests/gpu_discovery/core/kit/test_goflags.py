@@ -124,6 +124,7 @@ def test_help_names_every_flag_with_its_variables_and_default() -> None:
     assert "--sleep-interval duration\n      How long. [default: 1m0s; env: SLEEP]" in text
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(st.lists(st.text(alphabet="-=a1 ,\x00\u00e9onesht", max_size=12)))
 def test_any_words_are_read_or_refused(argv: list[str]) -> None:
     """Nothing but a usage error comes out of a command line."""
