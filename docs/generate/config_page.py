@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docs.generate import tables
-from gpu_discovery.core.config import fields, schema
+from gpu_discovery.core.config import fields, objects, schema
 
 PAGE = "docs/config.md"
 OWN = "gpuDiscovery"
@@ -111,17 +111,17 @@ def _is_own(path: str) -> bool:
     return path.split(".", maxsplit=1)[0] == OWN
 
 
-def _objects(kind: fields.Kind, path: str) -> Iterator[tuple[str, fields.Object]]:
+def _objects(kind: fields.Kind, path: str) -> Iterator[tuple[str, objects.Object]]:
     """Every object of the file with its path, in the table's order; list elements as ``[]``."""
     if isinstance(kind, fields.ListOf):
         yield from _objects(kind.item, f"{path}[]")
-    elif isinstance(kind, fields.Object):
+    elif isinstance(kind, objects.Object):
         yield path, kind
         for key in kind.keys:
-            yield from _objects(key.kind, fields.joined(path, key.name))
+            yield from _objects(key.kind, objects.joined(path, key.name))
 
 
-def _section(path: str, found: fields.Object) -> str:
+def _section(path: str, found: objects.Object) -> str:
     rows = [
         (f"`{key.name}`", key.kind.text, "required" if key.if_missing else key.default, key.doc) for key in found.keys
     ]

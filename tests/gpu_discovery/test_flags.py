@@ -9,7 +9,7 @@ import pytest
 
 from gpu_discovery import flags, settings
 from gpu_discovery.core import errors
-from gpu_discovery.core.config import fields, schema, types
+from gpu_discovery.core.config import fields, objects, schema, types
 from gpu_discovery.core.kit import durations, goflags
 
 OPTIONS = {option.name: option for option in flags.OPTIONS}
@@ -35,7 +35,7 @@ def key_attribute(file_key: str) -> tuple[str, ...]:
     kind: fields.Kind = schema.ROOT
     found = []
     for name in file_key.split("."):
-        assert isinstance(kind, fields.Object)
+        assert isinstance(kind, objects.Object)
         key = next(key for key in kind.keys if key.name == name)
         found.append(key.field)
         kind = key.kind

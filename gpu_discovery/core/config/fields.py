@@ -53,7 +53,7 @@ class Bool:
         if isinstance(node, yaml_tree.Scalar) and isinstance(node.value, bool):
             return node.value
         hint = "without quotes" if isinstance(node, yaml_tree.Scalar) and node.text in ("true", "false") else ""
-        return _wrong_type(node, path, reading, "true or false", hint)
+        return wrong_type(node, path, reading, "true or false", hint)
 
     def json_schema(self) -> JsonSchema:
         return {"type": "boolean"}
@@ -75,7 +75,7 @@ class Integer:
         number = whole_number(node)
         if number is None:
             hint = "without quotes" if isinstance(node, yaml_tree.Scalar) and node.text.isdigit() else ""
-            return _wrong_type(node, path, reading, "a whole number", hint)
+            return wrong_type(node, path, reading, "a whole number", hint)
         if not self.least <= number <= self.most:
             bound = f">= {self.least}" if number < self.least else f"<= {self.most}"
             reading.fault(path, node.line, f"{number} is not valid here; it must be {bound}")
@@ -98,7 +98,7 @@ class Text:
     def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
         if not isinstance(node, yaml_tree.Scalar) or not isinstance(node.value, str):
             hint = f'quote it: "{node.text}"' if isinstance(node, yaml_tree.Scalar) and node.text.isprintable() else ""
-            return _wrong_type(node, path, reading, "a string", hint)
+            return wrong_type(node, path, reading, "a string", hint)
         return _parsed(self.parse, node.value, node, path, reading)
 
     def json_schema(self) -> JsonSchema:
@@ -120,7 +120,7 @@ class Choice:
         if isinstance(node, yaml_tree.Scalar) and isinstance(node.value, str):
             return _parsed(lambda text: values.parse_choice(text, self.valid), node.value, node, path, reading)
         hint = f'quote it: "{node.text}"' if isinstance(node, yaml_tree.Scalar) and node.text in self.valid else ""
-        return _wrong_type(node, path, reading, f"one of {', '.join(self.valid)}", hint)
+        return wrong_type(node, path, reading, f"one of {', '.join(self.valid)}", hint)
 
     def json_schema(self) -> JsonSchema:
         return {"type": "string", "enum": list(self.valid)}
@@ -138,7 +138,7 @@ class Duration:
             return _parsed(_seconds, value, node, path, reading)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not isinstance(value, int | float):
-            return _wrong_type(node, path, reading, "a duration such as 60s, or infinite", "")
+            return wrong_type(node, path, reading, "a duration such as 60s, or infinite", "")
         if not 0 <= value <= LARGEST_INTEGER:
             reading.fault(path, node.line, f"{value} nanoseconds is not a duration that can be waited for")
             return INVALID
@@ -168,7 +168,7 @@ class ListOf:
     def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
         if not isinstance(node, yaml_tree.Sequence):
             if not self.or_single or isinstance(node, yaml_tree.Mapping):
-                return _wrong_type(node, path, reading, "a list", "")
+                return wrong_type(node, path, reading, "a list", "")
             value = self.item.read(node, path, reading)
             return INVALID if value is INVALID else (value,)
         if self.if_empty and not node.items:
@@ -193,126 +193,6 @@ class ListOf:
         if self.most is not None:
             schema["maxItems"] = self.most
         return {"anyOf": [self.item.json_schema(), schema]} if self.or_single else schema
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """One key of an object."""
-
-    name: str
-    field: str
-    """The field of the value that it fills."""
-    kind: Kind
-    doc: str
-    default: str = ""
-    """For documents."""
-    if_missing: str = ""
-    """The reason why leaving it out is a fault; empty where it may be left out."""
-    if_null: str = ""
-    """The reason why null is a fault; empty where null means left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Object:
-    """A mapping with the keys of the table; ``build`` makes the value from field names and the object's path."""
-
-    keys: tuple[Key, ...]
-    build: Callable[..., object]
-    has_path: bool = False
-    """``build`` wants ``path`` as well."""
-    matches_any_case: bool = False
-    """The reference finds these keys in any letter case."""
-    if_empty: str = ""
-    """The reason why an object without any key is a fault."""
-    text: str = "object"
-
-    def read(self, node: yaml_tree.Node, path: str, reading: Reading) -> object:
-        if not isinstance(node, yaml_tree.Mapping):
-            return _wrong_type(node, path, reading, "an object (keys and values)", "")
-        found = self._found(node, path, reading)
-        filled: dict[str, object] = {}
-        for key in self.keys:
-            value = self._key_value(key, found, node, path, reading)
-            if value is not None:
-                filled[key.field] = value
-        if self.if_empty and not filled:
-            reading.fault(path, node.line, self.if_empty)
-            return INVALID
-        if INVALID in filled.values():
-            return INVALID
-        return self.build(**filled, path=path) if self.has_path else self.build(**filled)
-
-    def json_schema(self) -> JsonSchema:
-        schema: JsonSchema = {
-            "type": "object",
-            "properties": {key.name: _key_schema(key) for key in self.keys},
-            "additionalProperties": False,
-        }
-        required = [key.name for key in self.keys if key.if_missing]
-        if required:
-            schema["required"] = required
-        if self.if_empty:
-            schema["anyOf"] = [
-                {"required": [key.name], "properties": {key.name: {"not": {"type": "null"}}}} for key in self.keys
-            ]
-        return schema
-
-    def _found(
-        self, node: yaml_tree.Mapping, path: str, reading: Reading
-    ) -> dict[str, tuple[yaml_tree.Scalar, yaml_tree.Node]]:
-        """Key and node by the table's name of the key; of duplicates the last."""
-        found: dict[str, tuple[yaml_tree.Scalar, yaml_tree.Node]] = {}
-        for written, value in node.entries:
-            place = joined(path, written.text)
-            key = self._key(written.text)
-            if key is None or (key.name != written.text and reading.is_lenient and not self.matches_any_case):
-                reading.slip(place, written.line, "unknown key", reading.hint_for(written.text, path))
-                continue
-            if key.name != written.text:
-                reading.slip(place, written.line, "letter case differs", f"write {key.name}")
-            if key.name in found:
-                first_line = found[key.name][0].line
-                reading.slip(
-                    place, written.line, f"stands here twice, first on line {first_line}", "the last one counts"
-                )
-            reading.place(joined(path, key.name), written.line)
-            found[key.name] = (written, value)
-        return found
-
-    def _key(self, written: str) -> Key | None:
-        for key in self.keys:
-            if key.name.casefold() == written.casefold():
-                return key
-        return None
-
-    def _key_value(
-        self,
-        key: Key,
-        found: Mapping[str, tuple[yaml_tree.Scalar, yaml_tree.Node]],
-        node: yaml_tree.Mapping,
-        path: str,
-        reading: Reading,
-    ) -> object:
-        """The value; None where the key is not set."""
-        place = joined(path, key.name)
-        written, value = found.get(key.name, (None, None))
-        if value is None or written is None:
-            return self._left_out(key.if_missing, place, node.line, reading)
-        if isinstance(value, yaml_tree.Scalar) and value.value is None:
-            return self._left_out(key.if_null or key.if_missing, place, written.line, reading)
-        return key.kind.read(value, place, reading)
-
-    def _left_out(self, reason: str, place: str, line: int, reading: Reading) -> object:
-        if not reason:
-            return None
-        reading.fault(place, line, reason)
-        return INVALID
-
-
-def joined(path: str, key: str) -> str:
-    """The dotted path of a key; odd keys are quoted so that a path stays one line."""
-    plain = key if key.isprintable() and 0 < len(key) <= 60 else values.shown(key, limit=60)
-    return f"{path}.{plain}" if path else plain
 
 
 def whole_number(node: yaml_tree.Node) -> int | None:
@@ -342,7 +222,8 @@ def described(node: yaml_tree.Node) -> str:
             return f"the number {values.shown(node.text)}"
 
 
-def _wrong_type(node: yaml_tree.Node, path: str, reading: Reading, expected: str, hint: str) -> _Invalid:
+def wrong_type(node: yaml_tree.Node, path: str, reading: Reading, expected: str, hint: str) -> _Invalid:
+    """Record that something else was expected there."""
     reading.fault(path, node.line, f"expected {expected}, not {described(node)}", hint)
     return INVALID
 
@@ -360,10 +241,3 @@ def _seconds(text: str) -> float:
     if text.startswith("-"):
         raise ValueError(f"{values.shown(text)} is negative")
     return seconds
-
-
-def _key_schema(key: Key) -> JsonSchema:
-    schema = key.kind.json_schema()
-    if not key.if_missing and not key.if_null:
-        schema = {"anyOf": [schema, {"type": "null"}]}
-    return {**schema, "description": key.doc}

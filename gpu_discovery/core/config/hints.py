@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_discovery.core.config import fields, schema
+from gpu_discovery.core.config import fields, objects, schema
 
 _CONFIG_MAP_KEYS = frozenset(("apiVersion", "kind", "metadata", "data"))
 
@@ -40,9 +40,9 @@ def _places(kind: fields.Kind, path: str) -> Iterator[str]:
     """Dotted paths of all keys below, list elements as ``[]``, in the table's order."""
     if isinstance(kind, fields.ListOf):
         yield from _places(kind.item, f"{path}[]")
-    elif isinstance(kind, fields.Object):
+    elif isinstance(kind, objects.Object):
         for key in kind.keys:
-            place = fields.joined(path, key.name)
+            place = objects.joined(path, key.name)
             yield place
             yield from _places(key.kind, place)
 

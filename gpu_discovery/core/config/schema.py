@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_discovery.core.config import compat, devices, types, values
-from gpu_discovery.core.config.fields import Bool, Choice, Duration, Integer, Key, ListOf, Object, Text
+from gpu_discovery.core.config.fields import Bool, Choice, Duration, Integer, ListOf, Text
+from gpu_discovery.core.config.objects import Key, Object
 
 _PRINTABLE = r"^[^\u0000-\u001f\u007f]*$"
 _STRING = Text(text="string", schema={"pattern": _PRINTABLE})

@@ -13,25 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_discovery.core.kit import gotext
+from gpu_discovery.core.config import scalars
 
 LARGEST_FILE_BYTES = 1 << 20
 DEEPEST_NESTING = 32
 MOST_NODES = 100_000
 """Nodes of the tree after aliases are expanded."""
 
-Plain = None | bool | int | float | str
-
 _NOT_PRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]|\ufffe|\uffff")
 """What YAML forbids of what a decoded text can hold. The complement of what it allows takes 10 ms to compile."""
-_TRUE = frozenset(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
-_FALSE = frozenset(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
-_NULL = frozenset(("", "~", "null", "Null", "NULL"))
-_NOT_FINITE = {
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
-}
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -48,7 +38,7 @@ class YamlFault(ValueError):
 class Scalar:
     """A leaf: what it resolves to, and how it was written."""
 
-    value: Plain
+    value: scalars.Plain
     text: str
     line: int
     size: int = 1
@@ -257,16 +247,16 @@ def _scalar(event: Any) -> Scalar:
     if event.tag in (None, "!"):
         # implicit[0]: written plain, so that its form decides; else it is quoted and a text.
         is_plain = event.implicit[0]
-        return Scalar(resolved(text) if is_plain else text, text, line, is_merge=is_plain and text == "<<")
+        return Scalar(scalars.resolved(text) if is_plain else text, text, line, is_merge=is_plain and text == "<<")
     if event.tag == _TAG + "str":
         return Scalar(text, text, line)
-    value = resolved(text)
+    value = scalars.resolved(text)
     if event.tag not in _tags(value):
         raise YamlFault(f"tag {event.tag!r} does not fit {text[:40]!r}", line)
     return Scalar(float(value) if event.tag == _TAG + "float" and isinstance(value, int) else value, text, line)
 
 
-def _tags(value: Plain) -> tuple[str, ...]:
+def _tags(value: scalars.Plain) -> tuple[str, ...]:
     match value:
         case None:
             return (_TAG + "null",)
@@ -278,24 +268,6 @@ def _tags(value: Plain) -> tuple[str, ...]:
             return (_TAG + "float",)
         case _:
             return ()
-
-
-def resolved(text: str) -> Plain:
-    """What go-yaml v2 makes of a plain scalar."""
-    if text in _NULL:
-        return None
-    if text in _TRUE or text in _FALSE:
-        return text in _TRUE
-    if text in _NOT_FINITE:
-        return _NOT_FINITE[text]
-    if text[0] not in "+-.0123456789":
-        return text
-    for parse_number in (gotext.parse_int, gotext.parse_float):
-        try:
-            return parse_number(text.replace("_", ""))
-        except ValueError:
-            continue
-    return text
 
 
 def _line(event: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from gpu_discovery.core import errors, model
-from gpu_discovery.core.config import compat, fields, load, types, values
+from gpu_discovery.core.config import compat, fields, load, objects, types, values
 
 WHOLE = """\
 version: v1
@@ -200,7 +200,7 @@ def any_values(kind: fields.Kind) -> st.SearchStrategy[Any]:
     right: st.SearchStrategy[Any] = _SCALARS
     if isinstance(kind, fields.ListOf):
         right = st.lists(any_values(kind.item), max_size=3)
-    elif isinstance(kind, fields.Object):
+    elif isinstance(kind, objects.Object):
         optional = {key.name: any_values(key.kind) for key in kind.keys}
         stray = st.dictionaries(st.text(max_size=8) | st.sampled_from(("RESOURCES", "gpus")), _SCALARS, max_size=1)
         right = st.builds(
