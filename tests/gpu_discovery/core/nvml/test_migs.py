@@ -170,6 +170,34 @@ def test_an_unreadable_count_is_not_an_empty_gpu(fake_driver: nvml.FakeDriver) -
     assert gpu.failures == (model.ReadFailure("mig.devices", "nvmlDeviceGetMaxMigDeviceCount", "UNKNOWN", 999),)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "nvmlDeviceGetMaxMigDeviceCount",
+        "nvmlDeviceGetGpuInstanceProfileInfo",
+        "nvmlGpuInstanceGetInfo",
+        "nvmlDeviceGetMemoryInfo",
+        "nvmlDeviceGetMigDeviceHandleByIndex",
+    ],
+)
+def test_what_failed_is_asked_again(fake_driver: nvml.FakeDriver, call: str) -> None:
+    """A failure of one pass is not remembered as the truth."""
+    subject = reader.NvmlReader(fake_driver.root)
+    gpus = [nvml.make_gpu(0, mig_devices=["1g.5gb", "1g.5gb+me"])]
+    reading.read(subject, fake_driver, nvml.make_machine(gpus, fail={call: "UNKNOWN"}))
+    after = reading.read(subject, fake_driver, nvml.make_machine(gpus)).gpus
+    assert after == reading.read_once(fake_driver, nvml.make_machine(gpus)).gpus
+
+
+def test_slots_that_appear_late(fake_driver: nvml.FakeDriver) -> None:
+    """MIG that is on and counts no slots yet is asked again."""
+    subject = reader.NvmlReader(fake_driver.root)
+    gpu = nvml.make_gpu(0, mig_devices=["1g.5gb"])
+    early = gpu | {"mig": gpu["mig"] | {"max_devices": 0}}
+    assert profiles(reading.read(subject, fake_driver, nvml.make_machine([early])).gpus[0]) == []
+    assert profiles(reading.read(subject, fake_driver, nvml.make_machine([gpu])).gpus[0]) == ["1g.5gb"]
+
+
 def test_a_new_layout_is_seen_in_the_next_pass(fake_driver: nvml.FakeDriver) -> None:
     """Ids and UUIDs that are used again for another profile do not bring back the old one (R030)."""
     subject = reader.NvmlReader(fake_driver.root)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import threading
@@ -223,6 +224,16 @@ def test_two_unreadable_gpus_are_not_located(fake_driver: nvml.FakeDriver) -> No
     assert [(gpu.index, gpu.pci_address) for gpu in facts.unreadable] == [(0, None), (1, None)]
 
 
+def test_an_unreadable_gpu_among_several_places_is_not_located(fake_driver: nvml.FakeDriver) -> None:
+    """With two functions on the bus unaccounted for it could be either; one without the driver is neither."""
+    gpus = [nvml.make_gpu(0, fail={"nvmlDeviceGetUUID": "UNKNOWN"})]
+    bus = reading.make_pci([*gpus, nvml.make_gpu(1)])
+    assert reading.read_once(fake_driver, nvml.make_machine(gpus), pci=bus).unreadable[0].pci_address is None
+    passed_through = bus | {"0000:0f:00.0": dataclasses.replace(bus["0000:0f:00.0"], driver="vfio-pci")}
+    facts = reading.read_once(fake_driver, nvml.make_machine(gpus), pci=passed_through)
+    assert facts.unreadable[0].pci_address == "0000:07:00.0"
+
+
 def test_another_driver_load_forgets_who_was_there(fake_driver: nvml.FakeDriver) -> None:
     """A lost GPU has no identity from before the driver was loaded."""
     subject = reader.NvmlReader(fake_driver.root)
@@ -277,9 +288,7 @@ def test_the_oldest_calls(fake_driver: nvml.FakeDriver) -> None:
     assert [(gpu.pci_address, gpu.failures) for gpu in facts.gpus] == [("0000:07:00.0", ())]
 
 
-@pytest.mark.parametrize(
-    "symbol", sorted(set(nvml.calls()) - {"nvmlShutdown", "nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetUUID"})
-)
+@pytest.mark.parametrize("symbol", sorted(set(nvml.calls()) - {"nvmlShutdown", "nvmlDeviceGetUUID"}))
 def test_a_driver_without_any_one_call(fake_driver: nvml.FakeDriver, symbol: str) -> None:
     """A missing symbol is a fact that is not offered, and never a failure of the GPU."""
     gpus = [nvml.make_gpu(0), nvml.make_gpu(1, "b200")]
@@ -380,15 +389,17 @@ def test_a_session_can_be_kept_open(fake_driver: nvml.FakeDriver, nodes: pathlib
     subject.close()
 
 
-def test_a_session_kept_open_begins_anew_for_a_new_gpu(fake_driver: nvml.FakeDriver, nodes: pathlib.Path) -> None:
-    """NVML sees a GPU that was added only when it is initialised again."""
+@pytest.mark.parametrize("change", ["GPU", "driver load"])
+def test_a_session_kept_open_begins_anew(fake_driver: nvml.FakeDriver, change: str) -> None:
+    """NVML sees a GPU that was added, and a driver that was loaded anew, only when it is initialised again."""
     subject = reader.NvmlReader(fake_driver.root, keep_open=True)
-    one, two = nvml.make_gpu(0), nvml.make_gpu(1)
-    reading.read(subject, fake_driver, nvml.make_machine([one], open_device_nodes=str(nodes)))
-    assert descriptors(nodes) == ["nvidia0", "nvidiactl"]
-    reading.read(subject, fake_driver, nvml.make_machine([one, two], open_device_nodes=str(nodes)))
-    assert descriptors(nodes) == ["nvidia0", "nvidia1", "nvidiactl"]
-    subject.close()
+    gpus = [nvml.make_gpu(0)]
+    reading.read(subject, fake_driver, nvml.make_machine(gpus))
+    no_other_init = nvml.make_machine(gpus, init="UNKNOWN")
+    reading.read(subject, fake_driver, no_other_init)
+    changed = {"load": reading.RELOAD} if change != "GPU" else {"pci": reading.make_pci([*gpus, nvml.make_gpu(1)])}
+    with pytest.raises(errors.NvmlUnavailable):
+        reading.read(subject, fake_driver, no_other_init, **changed)
 
 
 def test_a_node_that_cannot_be_opened(fake_driver: nvml.FakeDriver, nodes: pathlib.Path) -> None:

@@ -130,6 +130,15 @@ def test_a_mismatched_library_that_never_worked_gives_way(fake_driver: nvml.Fake
     assert subject.restart_token is None
 
 
+def test_another_library_is_asked_for_what_the_last_one_lacked(fake_driver: nvml.FakeDriver) -> None:
+    """Missing symbols are those of one library."""
+    subject = reader.NvmlReader(fake_driver.root)
+    old = nvml.make_machine(init="DRIVER_NOT_LOADED", missing_symbols=["nvmlInitWithFlags"])
+    read_failing(subject, fake_driver, old)
+    new = nvml.make_machine(missing_symbols=["nvmlInit_v2", "nvmlInit"])
+    assert len(reading.read(subject, fake_driver, new).gpus) == 1
+
+
 def test_a_version_mismatch_needs_a_new_process(fake_driver: nvml.FakeDriver) -> None:
     """The token names library and driver version, is the same in each pass, and goes when NVML works again."""
     subject = reader.NvmlReader(fake_driver.root)
