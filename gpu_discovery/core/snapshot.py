@@ -18,7 +18,6 @@ from gpu_discovery.core.host import machine, pci
 from gpu_discovery.core.platforms import facts
 
 if TYPE_CHECKING:
-    from gpu_discovery.core.nvml import gateway
     from gpu_discovery.core.platforms import nvml
 
 STRATEGIES = ("auto", "nvml", "tegra", "vfio")
@@ -66,9 +65,9 @@ class SnapshotCache:
         self._source = self._make_source()
 
     @property
-    def in_flight(self) -> gateway.InFlight | None:
-        """The NVML call that a pass is waiting for now."""
-        return None if self._nvml is None else self._nvml.in_flight
+    def in_flight(self) -> facts.InFlight | None:
+        """The call into NVIDIA's code that a pass is waiting for now."""
+        return self._source.in_flight
 
     @property
     def restart_token(self) -> str | None:

@@ -27,6 +27,11 @@ class DetectedSource:
         self._host_probes: tuple[model.Probe, ...] = ()
         self._probed_load: model.DriverLoad | None = None
 
+    @property
+    def in_flight(self) -> facts.InFlight | None:
+        """As ``facts.Source``."""
+        return self._nvml.in_flight or (None if self._tegra is None else self._tegra.in_flight)
+
     def read(self, functions: facts.Functions, load: model.DriverLoad | None) -> facts.PlatformFacts:
         """As ``facts.Source``."""
         known = self._tegra.known(load) if self._tegra is not None else None
@@ -37,6 +42,7 @@ class DetectedSource:
             *self._probe_host(load),
             probes.nvml_probe(read.finding, read.library),
             probes.integrated_gpu_probe(gpu.name for gpu in read.gpus),
+            probes.vfio_probe(functions),
         )
         platform = probes.platform_of(tried)
         if platform is model.Platform.TEGRA:

@@ -29,8 +29,32 @@ class PlatformFacts:
     failures: tuple[model.ReadFailure, ...] = ()
 
 
+class InFlight(Protocol):
+    """A call into NVIDIA's code that has not returned yet."""
+
+    @property
+    def call(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def gpu(self) -> str:
+        """The GPU that it is about; empty for a call about the whole driver."""
+        ...
+
+    @property
+    def started_monotonic_s(self) -> float:
+        """Since when."""
+        ...
+
+
 class Source(Protocol):
     """One way to read the GPUs; keeps what cannot change while a driver is loaded."""
+
+    @property
+    def in_flight(self) -> InFlight | None:
+        """What a pass is waiting for now; may be looked at from any thread."""
+        ...
 
     def read(self, functions: Functions, load: model.DriverLoad | None) -> PlatformFacts:
         """The facts of one pass. A failure is a finding with a line for people, never an exception."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpu_discovery.core import errors, model
-from gpu_discovery.core.nvml import gateway, library, reader
+from gpu_discovery.core.host import vfio
+from gpu_discovery.core.nvml import library, reader
 from gpu_discovery.core.platforms import facts
-
-_VFIO_DRIVER_PREFIXES = ("vfio", "nvgrace-gpu-vfio")
 
 
 class NvmlSource:
-    """Reads through ``core.nvml``; ``in_flight`` may be looked at from any thread."""
+    """Reads through ``core.nvml``."""
 
     def __init__(self, driver_root_ctr_path: str, *, topology: bool = False, keep_open: bool = False) -> None:
         self._driver_root_ctr_path = driver_root_ctr_path
@@ -22,8 +21,8 @@ class NvmlSource:
         self._by_address: Mapping[str, model.PciFunction] = {}
 
     @property
-    def in_flight(self) -> gateway.InFlight | None:
-        """The call that is being waited for now."""
+    def in_flight(self) -> facts.InFlight | None:
+        """As ``facts.Source``."""
         return self._reader.in_flight
 
     @property
@@ -75,7 +74,7 @@ class NvmlSource:
 
 def _are_all_handed_over(functions: facts.Functions) -> bool:
     gpus = [function for function in functions or () if function.is_gpu]
-    return bool(gpus) and all((gpu.driver or "").startswith(_VFIO_DRIVER_PREFIXES) for gpu in gpus)
+    return bool(gpus) and all(vfio.is_vfio_gpu(gpu) for gpu in gpus)
 
 
 def _bus_text(functions: facts.Functions) -> str:

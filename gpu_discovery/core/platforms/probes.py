@@ -1,7 +1,8 @@
 """Which platform this node is, from what was tried and what came of it.
 
-Each probe is kept with its result, because "auto found nothing" helps nobody. Two of them look at the host; the other
-two are told by the pass over NVML that has happened anyway, so that probing opens no session of its own.
+Each probe is kept with its result, because "auto found nothing" helps nobody. Two of them look at the host; NVML and the
+integrated GPU are told by the pass over NVML that has happened anyway, so that probing opens no session of its own.
+GPUs that are handed to virtual machines are told too, although they decide nothing: vfio is never chosen by itself.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import os
 from collections.abc import Iterable, Sequence
 
 from gpu_discovery.core import model
-from gpu_discovery.core.host import files
+from gpu_discovery.core.host import files, vfio
 
 DXCORE = "dxcore"
 NVML = "nvml"
 TEGRA_FILES = "tegra-files"
 INTEGRATED_GPU = "integrated-gpu"
+VFIO = "vfio"
 
 DXCORE_LIBRARY = "libdxcore.so"
 TEGRA_RELEASE = "/etc/nv_tegra_release"
@@ -63,6 +65,12 @@ def integrated_gpu_probe(names: Iterable[str]) -> model.Probe:
         if any(part in name for part in INTEGRATED_NAMES):
             return model.Probe(INTEGRATED_GPU, True, name)
     return model.Probe(INTEGRATED_GPU, False, "NVML names none")
+
+
+def vfio_probe(functions: Iterable[model.PciFunction] | None) -> model.Probe:
+    """Whether GPUs on the bus are bound to vfio."""
+    bound = [function.address for function in functions or () if vfio.is_vfio_gpu(function)]
+    return model.Probe(VFIO, bool(bound), ", ".join(bound) or "no GPU on the PCI bus is bound to vfio-pci")
 
 
 def platform_of(probes: Sequence[model.Probe]) -> model.Platform:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from gpu_discovery.core import errors, model
 from gpu_discovery.core.cuda import driver, reader
@@ -22,12 +24,27 @@ _REMEDIES: Mapping[model.Finding, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """CUDA is being asked."""
+
+    call: str
+    gpu: str
+    started_monotonic_s: float
+
+
 class TegraSource:
     """Asks CUDA once per driver load, and again as long as the answer is no good one."""
 
     def __init__(self, read_cuda: Callable[[], reader.CudaFacts] = reader.read_cuda) -> None:
         self._read_cuda = read_cuda
+        self._in_flight: _Asking | None = None
         self._known: tuple[model.DriverLoad | None, facts.PlatformFacts] | None = None
+
+    @property
+    def in_flight(self) -> facts.InFlight | None:
+        """As ``facts.Source``; only the process that asks knows which of its calls it is in."""
+        return self._in_flight
 
     def known(self, load: model.DriverLoad | None) -> facts.PlatformFacts | None:
         """What was read in this driver load."""
@@ -38,10 +55,13 @@ class TegraSource:
         return self.known(load) or self._read(load)
 
     def _read(self, load: model.DriverLoad | None) -> facts.PlatformFacts:
+        self._in_flight = _Asking(f"asking {driver.SONAME}", "", time.monotonic())
         try:
             cuda = self._read_cuda()
         except errors.CudaCallFailed as error:
             return _failure(error)
+        finally:
+            self._in_flight = None
         is_empty = not cuda.gpus and not cuda.unreadable
         answer = facts.PlatformFacts(
             finding=model.Finding.NO_GPUS if is_empty else model.Finding.OK,

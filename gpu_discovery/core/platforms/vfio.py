@@ -19,6 +19,11 @@ class VfioSource:
         self._functions: facts.Functions = None
         self._known: facts.PlatformFacts | None = None
 
+    @property
+    def in_flight(self) -> facts.InFlight | None:
+        """Nothing: no code of NVIDIA's is asked."""
+        return None
+
     def read(self, functions: facts.Functions, load: model.DriverLoad | None) -> facts.PlatformFacts:  # noqa: ARG002 - a Source's form; no driver of NVIDIA's is involved.
         """As ``facts.Source``."""
         if self._known is None or functions is not self._functions:

@@ -44,7 +44,13 @@ def test_nvml(root: host.HostRoot, fake_driver: nvml.FakeDriver) -> None:
     facts = make_source(root, fake_driver).read((), None)
 
     assert (facts.finding, facts.platform) == (model.Finding.OK, model.Platform.NVML)
-    assert found(facts.probes) == {"dxcore": False, "tegra-files": False, "nvml": True, "integrated-gpu": False}
+    assert found(facts.probes) == {
+        "dxcore": False,
+        "tegra-files": False,
+        "nvml": True,
+        "integrated-gpu": False,
+        "vfio": False,
+    }
 
 
 def test_nvml_library_without_a_driver_is_nvml(root: host.HostRoot, fake_driver: nvml.FakeDriver) -> None:
@@ -67,7 +73,13 @@ def test_tegra_files_without_nvml(root: host.HostRoot, fake_driver: nvml.FakeDri
 
     assert (facts.finding, facts.platform) == (model.Finding.OK, model.Platform.TEGRA)
     assert [gpu.name for gpu in facts.gpus] == ["Orin"]
-    assert found(facts.probes) == {"dxcore": False, "tegra-files": True, "nvml": False, "integrated-gpu": False}
+    assert found(facts.probes) == {
+        "dxcore": False,
+        "tegra-files": True,
+        "nvml": False,
+        "integrated-gpu": False,
+        "vfio": False,
+    }
 
 
 @pytest.mark.parametrize("name", ["Orin (nvgpu)", "NVIDIA Thor"])
@@ -109,7 +121,7 @@ def test_tegra_whose_cuda_fails_is_tried_again(
     fake_cuda.write()
 
     assert (failed.finding, failed.platform) == (model.Finding.CUDA_FAILED, model.Platform.TEGRA)
-    assert len(failed.probes) == 4
+    assert len(failed.probes) == 5
     assert source.read((), None).finding is model.Finding.OK
 
 
@@ -121,7 +133,7 @@ def test_nothing_found_names_every_probe(root: host.HostRoot, fake_driver: nvml.
     fake_driver.write(nvml.make_machine())
 
     assert (facts.finding, facts.platform) == (model.Finding.NVML_MISSING, model.Platform.UNKNOWN)
-    assert all(f"{name} no (" in facts.detail for name in ("dxcore", "tegra-files", "nvml", "integrated-gpu"))
+    assert all(f"{name} no (" in facts.detail for name in ("dxcore", "tegra-files", "nvml", "integrated-gpu", "vfio"))
     assert source.read((), None).platform is model.Platform.NVML
 
 

@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from gpu_discovery.core import model
+from gpu_discovery.core.host import pci
 from gpu_discovery.core.platforms import probes
 from tests.fakes import host
 from tests.fakes.cuda import libraries
@@ -96,6 +97,16 @@ def test_nvml_library_is_there_whatever_it_answers(finding: model.Finding) -> No
 def test_integrated_gpu(names: tuple[str, ...], found: bool) -> None:
     """A part of any name tells an integrated GPU."""
     assert probes.integrated_gpu_probe(names).found is found
+
+
+def test_gpus_on_vfio_are_told_and_decide_nothing(tmp_path: pathlib.Path) -> None:
+    """A GPU that is bound to vfio is found, and the platform stays unknown."""
+    host.make_host_root(tmp_path, pci=[host.make_function("0000:07:00.0", driver="vfio-pci")])
+    probe = probes.vfio_probe(pci.PciBus(str(tmp_path)).read())
+
+    assert (probe.found, probe.detail) == (True, "0000:07:00.0")
+    assert not probes.vfio_probe(None).found
+    assert probes.platform_of([probe]) is model.Platform.UNKNOWN
 
 
 def test_text_names_every_probe_and_its_result() -> None:

@@ -68,6 +68,23 @@ def test_asked_again_until_the_answer_is_whole(bad: reader.CudaFacts | errors.Cu
     assert source.read((), None).gpus == (ORIN,)
 
 
+def test_says_that_cuda_is_being_asked() -> None:
+    """While CUDA is asked the source says so, before and after it does not."""
+    seen: list[str] = []
+
+    def ask() -> reader.CudaFacts:
+        assert source.in_flight is not None
+        seen.append(source.in_flight.call)
+        return WHOLE
+
+    source = tegra.TegraSource(ask)
+    before = source.in_flight
+    source.read((), None)
+
+    assert seen == ["asking libcuda.so.1"]
+    assert before is source.in_flight is None
+
+
 @pytest.mark.parametrize(
     ("name", "finding"),
     [
