@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fakes import nvml
+from tests.fakes import nvml, nvml_library
 
 
 def pytest_configure() -> None:
     """Compiles the fake library, or ends the run with one line: without a compiler nothing here means anything."""
     try:
-        nvml.build()
-    except nvml.CompilerMissing as error:
+        nvml_library.build()
+    except nvml_library.CannotCompile as error:
         raise pytest.UsageError(str(error)) from error
 
 

@@ -84,6 +84,11 @@ struct pci_address {
 };
 bool parse_pci_address(const char *text, struct pci_address *address);
 
+/* profiles.c */
+const struct json *profile_by(const struct json *gpu, const char *name, unsigned wanted);
+unsigned profile_id_of(const struct json *gpu, const struct json *instance);
+unsigned compute_profile_slices(unsigned index);
+
 /* answers.c: from JSON values to the caller's memory; what is absent is NOT_SUPPORTED. */
 nvmlReturn_t error_named(const struct json *name);
 unsigned number_in(const struct json *entry, const char *path); /* 0 where absent. */

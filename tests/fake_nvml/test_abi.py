@@ -11,7 +11,7 @@ import subprocess
 import pynvml
 import pytest
 
-from tests.fakes import nvml
+from tests.fakes import nvml_library
 
 PAIRS = {
     "nvmlPciInfo_t": pynvml.nvmlPciInfo_t,
@@ -64,7 +64,7 @@ def compiles(source: str, folder: pathlib.Path) -> subprocess.CompletedProcess[s
     """What the compiler says of this C."""
     path = folder / "layout.c"
     path.write_text(source)
-    command = [os.environ.get("CC", "cc"), "-fsyntax-only", "-I", nvml.SOURCES, os.fspath(path)]
+    command = [*nvml_library.compiler(), "-fsyntax-only", "-I", nvml_library.SOURCES, os.fspath(path)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -77,7 +77,7 @@ def test_layout_is_pynvmls(name: str, tmp_path: pathlib.Path) -> None:
 
 def test_every_structure_is_compared() -> None:
     """A structure added to abi.h without a partner here would be unchecked."""
-    text = pathlib.Path(nvml.SOURCES, "abi.h").read_text(encoding="utf-8")
+    text = pathlib.Path(nvml_library.SOURCES, "abi.h").read_text(encoding="utf-8")
     assert set(re.findall(r"^\} (nvml\w+);", text, re.MULTILINE)) == set(PAIRS)
 
 
@@ -89,7 +89,7 @@ def test_wrong_layout_is_told(tmp_path: pathlib.Path) -> None:
 
 def test_error_names_are_nvmls(tmp_path: pathlib.Path) -> None:
     """Every return code that pynvml knows has its name in the fake's table."""
-    text = pathlib.Path(nvml.SOURCES, "answers.c").read_text(encoding="utf-8")
+    text = pathlib.Path(nvml_library.SOURCES, "answers.c").read_text(encoding="utf-8")
     table = {name: int(code) for code, name in re.findall(r'\{(\d+), "(\w+)",', text)}
     known = {
         name.removeprefix("NVML_ERROR_"): getattr(pynvml, name) for name in dir(pynvml) if name.startswith("NVML_ERROR")

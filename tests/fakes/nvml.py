@@ -1,35 +1,27 @@
 """Machines for the fake NVML library, and the driver root that holds it.
 
 ``make_machine``, ``make_gpu`` and ``make_mig_device`` give the machine description as plain JSON values, with an
-A100 where nothing else is said; tests/fake_nvml/README.md tells its format. ``FakeDriver`` compiles the library from
-tests/fake_nvml once per content and set of missing symbols, and installs a copy of its own in each driver root, so
-that two drivers in one process share nothing.
+A100 where nothing else is said; tests/fake_nvml/README.md tells its format. ``FakeDriver`` installs a copy of its own
+of the library in each driver root, so that two drivers in one process share nothing.
+
+Longer than other modules because half of it is one machine's facts.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import hashlib
 import json
 import os
 import platform
-import re
 import shutil
-import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pynvml
 
-from tests.fakes import boards
-
-SOURCES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fake_nvml")
-SONAME = "libnvidia-ml.so.1"
-COMPILE = ("-fPIC", "-O1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
+from tests.fakes import boards, mig_layout, nvml_library
 
 _NAMESPACE = uuid.UUID("6f1f2a52-6c2b-4c43-9f0a-3d0f6b7f3f10")
 _BRANDS = {"quadro": 1, "tesla": 2, "nvs": 3, "grid": 4, "geforce": 5, "titan": 6, "nvidia-rtx": 13, "nvidia": 14}
@@ -57,9 +49,8 @@ _COMPUTE_PROFILES = {1: 0, 2: 1, 3: 2, 4: 3, 7: 4, 8: 5, 6: 6}
 
 Json = dict[str, Any]
 
-
-class CompilerMissing(Exception):
-    """No C compiler: the tests need one."""
+calls = nvml_library.calls
+"""Every function of the library that can fail or hang."""
 
 
 # --- machine descriptions ------------------------------------------------------------------------------------------
@@ -160,7 +151,7 @@ def make_mig_device(
     **overrides: Any,
 ) -> Json:
     """One MIG device by its profile's name; the UUID follows from GPU index and instance ids."""
-    row, slices = _profile_named(boards.BOARDS[board], profile)
+    row, slices = mig_layout.profile_named(boards.BOARDS[board], profile)
     copy_engines, decoders, jpeg_engines, ofa_engines = row.engines
     return {
         "uuid": mig_uuid(gpu, gi_id, ci_id),
@@ -239,53 +230,15 @@ def _mig(model: boards.Board, index: int, devices: Sequence[str | Json] | None) 
 
 def _placed_devices(model: boards.Board, index: int, devices: Sequence[str | Json]) -> Iterator[Json]:
     board = next(name for name, known in boards.BOARDS.items() if known is model)
-    groups = _gpu_instances(model, [device for device in devices if isinstance(device, str)])
-    placements = _placements([_profile_named(model, group[0])[0] for group in groups], frozenset())
-    if placements is None:
-        raise ValueError(f"these MIG devices do not fit on a {model.name} together: {devices}")
-    named = [
-        make_mig_device(profile, board=board, gpu=index, gi_id=gi_id, ci_id=ci_id, placement=placement)
-        for gi_id, (group, placement) in enumerate(zip(groups, placements, strict=True), start=1)
-        for ci_id, profile in enumerate(group)
-    ]
+    places = iter(mig_layout.places(model, [device for device in devices if isinstance(device, str)]))
     for device in devices:
-        yield named.pop(0) if isinstance(device, str) else device
-
-
-def _gpu_instances(model: boards.Board, profiles: Iterable[str]) -> list[list[str]]:
-    """Compute instances of neighbouring entries share a GPU instance while its slices last."""
-    groups: list[list[str]] = []
-    free, shared = 0, ""
-    for profile in profiles:
-        row, slices = _profile_named(model, profile)
-        if row.name == shared and slices <= free:
-            groups[-1].append(profile)
+        if isinstance(device, str):
+            at = next(places)
+            yield make_mig_device(
+                device, board=board, gpu=index, gi_id=at.gi_id, ci_id=at.ci_id, placement=at.placement
+            )
         else:
-            groups.append([profile])
-            free, shared = row.slices, row.name
-        free -= slices
-    return groups
-
-
-def _placements(rows: Sequence[boards.Profile], taken: frozenset[int]) -> tuple[tuple[int, int], ...] | None:
-    if not rows:
-        return ()
-    for start, size in rows[0].placements:
-        slices = frozenset(range(start, start + size))
-        rest = None if slices & taken else _placements(rows[1:], taken | slices)
-        if rest is not None:
-            return ((start, size), *rest)
-    return None
-
-
-def _profile_named(model: boards.Board, name: str) -> tuple[boards.Profile, int]:
-    """The GPU instance profile and the compute slices of ``1c.3g.20gb``."""
-    slices, _, rest = name.partition("c.") if "c." in name else ("", "", name)
-    for row in model.profiles:
-        if row.name == rest:
-            return row, int(slices or row.slices)
-    known = ", ".join(row.name for row in model.profiles) or "none"
-    raise ValueError(f"{model.name} has no MIG profile {name}; it has {known}")
+            yield device
 
 
 def _fabric() -> Json:
@@ -337,14 +290,7 @@ def _pcie() -> Json:
     }
 
 
-# --- the library ---------------------------------------------------------------------------------------------------
-
-
-@functools.cache
-def calls() -> tuple[str, ...]:
-    """Every function of the library that can fail or hang."""
-    texts = (_text(path) for path in _sources(".c"))
-    return tuple(sorted(name for text in texts for name in re.findall(r"^NVML_CALL (nvml\w+)\(", text, re.MULTILINE)))
+# --- the driver ---------------------------------------------------------------------------------------------------
 
 
 class FakeDriver:
@@ -354,7 +300,7 @@ class FakeDriver:
         self.root = os.fspath(root)
         self.machine_path = os.path.join(self.root, "fake-nvml-machine.json")
         self.library_dir = os.path.join(self.root, "usr", "lib", f"{platform.machine()}-linux-gnu")
-        self.library_path = os.path.join(self.library_dir, SONAME)
+        self.library_path = os.path.join(self.library_dir, nvml_library.SONAME)
         self._installed: tuple[str, frozenset[str]] | None = None
         os.makedirs(self.library_dir, exist_ok=True)
         self.write(make_machine() if machine is None else machine)
@@ -390,75 +336,9 @@ class FakeDriver:
     def _install(self, version: str, missing: frozenset[str]) -> None:
         self.uninstall()
         name = f"libnvidia-ml.so.{version}"
-        shutil.copy(build(missing), os.path.join(self.library_dir, name))
+        shutil.copy(nvml_library.build(missing), os.path.join(self.library_dir, name))
         os.symlink(name, self.library_path)
         self._installed = (version, missing)
-
-
-def build(missing: Iterable[str] = (), *, flags: Sequence[str] = ()) -> str:
-    """Path of a library without these symbols, compiled where no earlier run of the same sources has."""
-    absent = sorted(set(missing))
-    if unknown := set(absent) - set(calls()) - {"nvmlErrorString"}:
-        raise ValueError(f"missing_symbols names what the fake does not have: {sorted(unknown)}")
-    return _built(tuple(absent), tuple(flags))
-
-
-@functools.cache
-def _built(missing: tuple[str, ...], flags: tuple[str, ...]) -> str:
-    folder = _object_folder(flags)
-    variant = hashlib.sha256(" ".join(missing).encode()).hexdigest()[:16]
-    library = os.path.join(folder, f"{SONAME}-{variant}")
-    if not os.path.exists(library):
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            _link(folder, scratch, missing, flags)
-            os.replace(os.path.join(scratch, SONAME), library)
-    return library
-
-
-def _object_folder(flags: tuple[str, ...]) -> str:
-    """Where the object files of these sources lie, compiled on first use."""
-    digest = hashlib.sha256(repr((COMPILE, flags, platform.machine())).encode())
-    for path in _sources(""):
-        digest.update(_text(path).encode())
-    cache = os.path.join(tempfile.gettempdir(), f"fake-nvml-{os.getuid()}")
-    folder = os.path.join(cache, digest.hexdigest()[:16])
-    if not os.path.isdir(folder):
-        os.makedirs(cache, mode=0o700, exist_ok=True)
-        scratch = tempfile.mkdtemp(dir=cache)
-        _compiler(["-c", *COMPILE, *flags, *_sources(".c")], scratch)
-        with contextlib.suppress(OSError):  # Another process may have been quicker.
-            os.rename(scratch, folder)
-    return folder
-
-
-def _link(objects: str, scratch: str, missing: tuple[str, ...], flags: tuple[str, ...]) -> None:
-    script = os.path.join(scratch, "symbols.map")
-    names = "".join(f"{name}; " for name in missing)
-    with open(script, "w", encoding="ascii") as file:
-        file.write(f"{{ global: nvml*; local: {names}*; }};\n")
-    files = sorted(os.path.join(objects, name) for name in os.listdir(objects) if name.endswith(".o"))
-    options = [f"-Wl,-soname,{SONAME}", f"-Wl,--version-script={script}", "-o", SONAME]
-    _compiler(["-shared", *flags, *options, *files, "-lpthread"], scratch)
-
-
-def _compiler(arguments: Sequence[str], folder: str) -> None:
-    """Runs the C compiler that CC names, ``cc`` by default."""
-    command = os.environ.get("CC", "cc")
-    if not shutil.which(command):
-        raise CompilerMissing(
-            f"the tests need a C compiler and {command} is not there: install gcc or clang, or set CC"
-        )
-    subprocess.run([command, *arguments], cwd=folder, check=True)
-
-
-def _sources(suffix: str) -> list[str]:
-    names = (name for name in sorted(os.listdir(SOURCES)) if name.endswith((".c", ".h")))
-    return [os.path.join(SOURCES, name) for name in names if name.endswith(suffix)]
-
-
-def _text(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 # --- checks --------------------------------------------------------------------------------------------------------
@@ -482,7 +362,7 @@ def _check_keys(owner: str, entry: Json, known: Json) -> None:
 
 def _check_disturbances(owner: str, entry: Json) -> None:
     for what in ("fail", "hang"):
-        if unknown := sorted(set(entry.get(what) or {}) - set(calls()) - {"*"}):
+        if unknown := sorted(set(entry.get(what) or {}) - set(nvml_library.calls()) - {"*"}):
             raise ValueError(f"{owner}: {what} names calls that the fake does not have: {', '.join(unknown)}")
     for name in (entry.get("fail") or {}).values():
         if isinstance(name, str) and name != "SUCCESS" and not hasattr(pynvml, f"NVML_ERROR_{name}"):

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.fakes import boards, nvml
+from tests.fakes import boards, nvml, nvml_library
 
 MIG_BOARDS = [name for name, board in boards.BOARDS.items() if board.profiles]
 SLICES = {0: 1, 7: 1, 9: 1, 10: 1, 13: 1, 15: 1, 1: 2, 8: 2, 11: 2, 14: 2, 16: 2, 2: 3, 3: 4, 12: 4, 6: 6, 4: 7, 5: 8}
@@ -105,7 +105,7 @@ def test_driver_root_looks_like_one(tmp_path: pathlib.Path) -> None:
     driver.write(nvml.make_machine([]))
     assert os.stat(driver.library_path).st_ino == inode
     driver.write(nvml.make_machine(driver_version="550.54.15"))
-    assert sorted(os.listdir(driver.library_dir)) == [nvml.SONAME, "libnvidia-ml.so.550.54.15"]
+    assert sorted(os.listdir(driver.library_dir)) == [nvml_library.SONAME, "libnvidia-ml.so.550.54.15"]
     driver.uninstall()
     assert os.listdir(driver.library_dir) == []
     driver.write(nvml.make_machine())
@@ -118,6 +118,13 @@ def test_two_drivers_have_a_library_each(tmp_path: pathlib.Path) -> None:
     assert os.stat(one.library_path).st_ino != os.stat(other.library_path).st_ino
 
 
+def test_sources_compile_without_a_warning(tmp_path: pathlib.Path) -> None:
+    """Warnings are errors here, and here only: a newer compiler's must not keep the other tests from running."""
+    command = [*nvml_library.compiler(), "-c", *nvml_library.COMPILE, "-Werror", *nvml_library.sources(".c")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_missing_compiler_ends_the_run_with_one_line(tmp_path: pathlib.Path) -> None:
     """Not a skip and not a traceback per test."""
     environ = os.environ | {"CC": "no-such-compiler", "TMPDIR": os.fspath(tmp_path)}
@@ -127,3 +134,17 @@ def test_missing_compiler_ends_the_run_with_one_line(tmp_path: pathlib.Path) -> 
     assert done.stderr.strip() == (
         "ERROR: the tests need a C compiler and no-such-compiler is not there: install gcc or clang, or set CC"
     )
+
+
+def test_refused_sources_end_the_run_with_one_line(tmp_path: pathlib.Path) -> None:
+    """After what the compiler itself says."""
+    compiler = tmp_path / "broken-compiler"
+    compiler.write_text("#!/bin/sh\necho no such type >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    environ = os.environ | {"CC": os.fspath(compiler), "TMPDIR": os.fspath(tmp_path)}
+    command = [sys.executable, "-m", "pytest", "-q", __file__]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 4
+    first, last = done.stderr.strip().splitlines()
+    assert first == "no such type"
+    assert last.startswith(f"ERROR: {compiler} does not compile the fake NVML library")
