@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpu_discovery.core import model
@@ -51,3 +53,11 @@ def read_gpu(driver: nvml.FakeDriver, gpu: nvml.Json, **options: Any) -> model.G
     """The only GPU of a machine, read by a new reader."""
     (found,) = read_once(driver, nvml.make_machine([gpu]), **options).gpus
     return found
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """For another thread or the library, whose clock is the real one."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.005)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from gpu_discovery.core import model
@@ -187,6 +189,46 @@ def test_what_failed_is_asked_again(fake_driver: nvml.FakeDriver, call: str) -> 
     reading.read(subject, fake_driver, nvml.make_machine(gpus, fail={call: "UNKNOWN"}))
     after = reading.read(subject, fake_driver, nvml.make_machine(gpus)).gpus
     assert after == reading.read_once(fake_driver, nvml.make_machine(gpus)).gpus
+
+
+def test_a_walk_that_met_a_change_is_walked_again(fake_driver: nvml.FakeDriver) -> None:
+    """A MIG device that vanishes while it is read costs a second look, not a failure (R030)."""
+    subject = reader.NvmlReader(fake_driver.root)
+    one_slot = {"max_devices": 1, "current": 1, "pending": 1}
+
+    def write(devices: list[nvml.Json], call: str, fail: dict[str, str]) -> None:
+        gpu = nvml.make_gpu(0, mig=one_slot | {"devices": devices}, hang={call: -1} if call else {}, fail=fail)
+        fake_driver.write(nvml.make_machine([gpu]))
+
+    old, new = nvml.make_mig_device("1g.5gb"), nvml.make_mig_device("3g.20gb", gi_id=2)
+    vanishing = {"nvmlDeviceGetGpuInstanceId": "NOT_FOUND"}
+    write([old], "nvmlDeviceGetGpuInstanceId", vanishing)
+    found: list[reader.NvmlFacts] = []
+    thread = threading.Thread(target=lambda: found.append(subject.read(pci={}, driver_load=reading.LOAD)))
+    thread.start()
+    try:
+        reading.wait_until(lambda: is_in(subject, "nvmlDeviceGetGpuInstanceId"))
+        write([old], "nvmlDeviceGetMigDeviceHandleByIndex", vanishing)
+        reading.wait_until(lambda: is_in(subject, "nvmlDeviceGetMigDeviceHandleByIndex"))
+    finally:
+        write([new], "", {})
+        thread.join(10)
+    (gpu,) = found[0].gpus
+    assert (profiles(gpu), gpu.failures) == (["3g.20gb"], ())
+
+
+def is_in(subject: reader.NvmlReader, call: str) -> bool:
+    """Whether this call is in flight."""
+    return subject.in_flight is not None and subject.in_flight.call == call
+
+
+def test_what_a_mig_device_is_is_asked_once(fake_driver: nvml.FakeDriver) -> None:
+    """As long as its UUID, ids and attributes stay, neither its profile nor its placement is asked for again."""
+    subject = reader.NvmlReader(fake_driver.root)
+    gpus = [nvml.make_gpu(0, mig_devices=["1g.5gb", "3g.20gb"])]
+    before = reading.read(subject, fake_driver, nvml.make_machine(gpus)).gpus
+    fail = {"nvmlGpuInstanceGetInfo": "UNKNOWN", "nvmlDeviceGetGpuInstanceProfileInfo": "UNKNOWN"}
+    assert reading.read(subject, fake_driver, nvml.make_machine(gpus, fail=fail)).gpus == before
 
 
 def test_slots_that_appear_late(fake_driver: nvml.FakeDriver) -> None:

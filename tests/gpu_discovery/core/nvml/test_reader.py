@@ -4,8 +4,7 @@ import dataclasses
 import os
 import pathlib
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,14 +12,6 @@ from gpu_discovery.core import errors, model
 from gpu_discovery.core.nvml import gateway, reader
 from tests.fakes import nvml
 from tests.gpu_discovery.core.nvml import reading
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """For another thread or the library, whose clock is the real one."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.005)
 
 
 def descriptors(folder: pathlib.Path) -> list[str]:
@@ -344,7 +335,7 @@ def test_a_call_that_hangs_is_named(fake_driver: nvml.FakeDriver, call: str, whe
     thread = threading.Thread(target=lambda: found.append(reading.read(subject, fake_driver, hanging)))
     thread.start()
     try:
-        wait_until(
+        reading.wait_until(
             lambda: subject.in_flight is not None and subject.in_flight.call == call and is_there(subject, where)
         )
         subject.close()  # Must neither wait nor pull the library from under the call.
