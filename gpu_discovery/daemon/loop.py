@@ -80,7 +80,7 @@ class Loop:
         if self._job_started is not None:
             self._watch_job(now, self._job_started)
             return None
-        if self._seen is not None and (self._is_reload_due or self._is_reload_asked):
+        if self._is_reload_asked or (self._is_reload_due and self._seen is not None):
             self._reload(now)
         if now >= self._schedule.pass_at:
             self._start(self._pass_job(), now)
@@ -203,6 +203,8 @@ class Loop:
             if end.restart_token and end.restart_token != self._machinery.restarted_for:
                 self._log.warning("executing anew, to load the driver's present library", token=end.restart_token)
                 self._machinery.restart(end.restart_token)
+            if self._settings.oneshot:  # A reload can make it so; the reference ends then too.
+                return 0
         return code
 
     def _pass_failed(self, error: Exception | None, now: float) -> int | None:

@@ -75,6 +75,8 @@ class Passes:
         self.cache = (
             None if is_recorded else self._inherited_cache(predecessor) or snapshots.SnapshotCache(self.options)
         )
+        self._library: tuple[str, tuple[int, ...] | None] | None = None
+        """As the last look found it: passes search for themselves, so they need not for the next look."""
         self.labeler: labelers.Labeler = labelers.make_labeler(
             settings, output, predecessor=None if predecessor is None else predecessor.labeler
         )
@@ -83,12 +85,12 @@ class Passes:
     def waiting(self) -> Waiting:
         """Which call a pass waits for; readable from another thread while it hangs."""
         in_flight = None if self.cache is None else self.cache.in_flight
-        return Waiting("unknown", "") if in_flight is None else Waiting(in_flight.call, in_flight.gpu)
+        return Waiting("none of NVML", "") if in_flight is None else Waiting(in_flight.call, in_flight.gpu)
 
     def run(self) -> PassEnd:
         """Read, publish. Raises SnapshotError for a recorded machine that can't be read, else nothing of ours."""
         started = time.monotonic()
-        look = self.look()
+        look = self._look()
         snapshot = self._read()
         outcome = self.labeler.publish(snapshot)
         return PassEnd(
@@ -102,16 +104,22 @@ class Passes:
 
     def look(self) -> Look:
         """What can change without telling us, cheaply."""
-        config = watch.file_signature(self._settings.config_file) if self._settings.config_file else None
-        if self.cache is None:
-            recorded = self._settings.snapshot_file or ""
-            return Look(None, (recorded, watch.file_signature(recorded)), config)
-        return Look(fingerprint.read_fingerprint(self._settings.host_root), self._library(), config)
+        self._library = None
+        return self._look()
 
     def close(self, successor: Passes) -> None:
         """End a session that was kept open, unless the successor goes on with it. May hang, as any call."""
         if self.cache is not None and self.cache is not successor.cache:
             self.cache.close()
+
+    def _look(self) -> Look:
+        config = watch.file_signature(self._settings.config_file) if self._settings.config_file else None
+        if self.cache is None:
+            recorded = self._settings.snapshot_file or ""
+            return Look(None, (recorded, watch.file_signature(recorded)), config)
+        if self._library is None:
+            self._library = self._find_library()
+        return Look(fingerprint.read_fingerprint(self._settings.host_root), self._library, config)
 
     def _inherited_cache(self, predecessor: Passes | None) -> snapshots.SnapshotCache | None:
         """The predecessor's where it reads the same: it knows GPUs that no longer answer."""
@@ -124,7 +132,7 @@ class Passes:
 
         return samples.read_recorded(snapshot_file=self._settings.snapshot_file, sample=self._settings.sample)
 
-    def _library(self) -> tuple[str, tuple[int, ...] | None]:
+    def _find_library(self) -> tuple[str, tuple[int, ...] | None]:
         if self._settings.discovery_strategy not in ("auto", "nvml"):
             return "", None
         from gpu_discovery.core.nvml import library

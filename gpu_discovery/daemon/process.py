@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import NoReturn
 
 import gpu_discovery
 from gpu_discovery.core import errors
@@ -49,10 +48,15 @@ def run_labeler(loader: Loader) -> int:
         return 1
     passes = Passes(settings, sys.stdout)
     if settings.oneshot:
-        return process.run_once(settings, passes)
-    periodic = loop.Loop(settings, passes, process, is_config_settled=process.is_config_settled)
-    code = periodic.run()
-    return _leave(code) if periodic.is_hung else code
+        code, is_hung = process.run_once(settings, passes)
+    else:
+        periodic = loop.Loop(settings, passes, process, is_config_settled=process.is_config_settled)
+        code = periodic.run()
+        is_hung = periodic.is_hung
+    _flush()
+    if is_hung:
+        os._exit(code)  # A normal exit would wait for the call that doesn't return.
+    return code
 
 
 class Process:
@@ -63,7 +67,7 @@ class Process:
         self._waiter = loops.Waiter()
         self._waiter.catch_signals((*_STOPS, signal.SIGHUP))
         self._worker: loops.Worker[Look | PassEnd] = loops.Worker("worker", self._waiter.wake)
-        self._folders: watch.FolderWatch | None = None
+        self._config_watch: watch.FileWatch | None = None
         self._port = port.Port(_PROGRAM, gpu_discovery.__version__)
         self.is_config_settled = True
         """The config file was not written to while it was read."""
@@ -102,8 +106,8 @@ class Process:
         """Logs, port and watches as these settings want them, and say what the settings are."""
         self._port.open(None if settings.oneshot else settings.http_address)
         logs.configure(log_format=settings.log_format, level=settings.log_level, stream=sys.stderr)
-        if self._folders is not None:
-            self._folders.watch(watch.folders_behind(settings.config_file) if settings.config_file else ())
+        if self._config_watch is not None:
+            self._config_watch.watch(settings.config_file or None)
         _log.info("settings", **_settings_context(settings))
         for note in settings.notes:
             _log.info(note)
@@ -112,8 +116,8 @@ class Process:
 
     def listen(self) -> None:
         """Let the kernel tell of changes, as far as it does."""
-        self._folders = watch.open_folder_watch()
-        for source in (self._folders, watch.open_device_events(_DEVICE_WORDS)):
+        self._config_watch = watch.open_file_watch()
+        for source in (self._config_watch, watch.open_device_events(_DEVICE_WORDS)):
             if source is not None:
                 self._waiter.listen(source)
 
@@ -128,32 +132,31 @@ class Process:
     def restart(self, token: str) -> None:
         """Become a new process of the same id and command line; when that fails, go on and don't try again."""
         os.environ[RESTARTED_FOR] = token
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         try:
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - our own command line.
         except OSError as error:
             _log.error("executing anew failed", reason=error.strerror)
 
-    def run_once(self, settings: Settings, passes: Passes) -> int:
-        """One pass: the exit code."""
+    def run_once(self, settings: Settings, passes: Passes) -> tuple[int, bool]:
+        """One pass: the exit code, and whether the pass hangs still."""
         self.start(passes.run)
         deadline = self.now() + ONESHOT_S
         while (done := self.take()) is None:
             stops = [number for number in self.wait(deadline - self.now()).signals if number in _STOPS]
             if stops:
                 _log.info("ending", signal=signal.Signals(stops[0]).name, labels="kept")
-                _leave(0)
+                return 0, True
             if self.now() >= deadline:
                 waiting = passes.waiting
                 _log.error("a call does not return", call=waiting.call, gpu=waiting.gpu, for_s=round(ONESHOT_S))
-                _leave(1)
+                return 1, True
         if isinstance(done.value, PassEnd):
-            return _judged(done.value, settings)
+            return _judged(done.value, settings), False
         if not isinstance(done.error, errors.DiscoveryError) and done.error is not None:
             raise done.error
         _log.error(str(done.error))
-        return 1
+        return 1, False
 
 
 def _judged(end: PassEnd, settings: Settings) -> int:
@@ -191,8 +194,9 @@ def _config_key(path: str) -> str:
     return os.path.basename(path if target.startswith("..data/") else target)
 
 
-def _leave(code: int) -> NoReturn:
-    """End with a thread that doesn't: a normal exit would wait for the driver it hangs in."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+def _flush() -> None:
+    """Standard output may be a pipe that nobody reads any more; that was told, and must not be told again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

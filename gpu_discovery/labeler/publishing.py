@@ -79,6 +79,8 @@ class Labeler:
         self._view: _View | None = None
         self.last: Labels | None = None if predecessor is None else predecessor.last
         """What this process published last, or meant to; None before the first time."""
+        self._unstamped: Labels | None = None
+        """The very labels that ``last`` was made of by this labeler."""
         self._publishing = threading.Lock()
 
     def publish(self, snapshot: model.Snapshot) -> Outcome:
@@ -174,7 +176,10 @@ class Labeler:
         return stamp if is_same else str(int(self._clock()))
 
     def _bring_out(self, labels: Labels) -> tuple[tuple[str, ...], Mapping[str, str]]:
-        stamped = self._stamped(labels)
+        if self.last is None or labels is not self._unstamped:
+            stamped, self._unstamped = self._stamped(labels), labels
+        else:
+            stamped = self.last
         with self._publishing:
             self.last = stamped
             return self._carry_out(stamped)

@@ -44,17 +44,39 @@ _MOST_EVENTS = 256
 """Read at one time; what is left wakes us again."""
 
 
-class FolderWatch:
-    """Tells that something changed in some folders, not what."""
+class FileWatch:
+    """Tells that one path leads to another file than before, or to a file that was written."""
 
     def __init__(self, fd: int, libc: ctypes.CDLL) -> None:
         self.fd = fd
-        """Readable when there is news."""
+        """Readable when something happened near the file."""
         self._libc = libc
+        self._path: str | None = None
+        self._signature: tuple[int, ...] | None = None
         self._watched: dict[str, int] = {}
 
-    def watch(self, folders: Iterable[str]) -> None:
-        """Watch these folders and no others; those that are not there are left out."""
+    def watch(self, path: str | None) -> None:
+        """Watch this file from now on and no other; it need not be there."""
+        self._path = path
+        self._signature = None if path is None else file_signature(path)
+        self._arm(() if path is None else folders_behind(path))
+
+    def has_news(self) -> bool:
+        """Read what has happened in its folders; True if the file is another one now."""
+        try:
+            os.read(self.fd, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        before = self._signature
+        if self._path is not None and file_signature(self._path) != before:
+            self.watch(self._path)
+        return self._signature != before
+
+    def close(self) -> None:
+        """Forget all watches."""
+        os.close(self.fd)
+
+    def _arm(self, folders: Iterable[str]) -> None:
         wanted = set(folders)
         for folder in [folder for folder in self._watched if folder not in wanted]:
             self._libc.inotify_rm_watch(self.fd, self._watched.pop(folder))
@@ -65,17 +87,6 @@ class FolderWatch:
                 self._watched[folder] = watch_id
             else:
                 self._watched.pop(folder, None)
-
-    def has_news(self) -> bool:
-        """Read and forget what has happened; True if it was anything."""
-        try:
-            return bool(os.read(self.fd, _READ_BYTES))
-        except BlockingIOError:
-            return False
-
-    def close(self) -> None:
-        """Forget all watches."""
-        os.close(self.fd)
 
 
 class DeviceEvents:
@@ -117,14 +128,14 @@ class DeviceEvents:
         self._socket.close()
 
 
-def open_folder_watch() -> FolderWatch | None:
-    """A watch without folders yet; None where inotify is not to be had."""
+def open_file_watch() -> FileWatch | None:
+    """A watch on nothing yet; None where inotify is not to be had."""
     libc = ctypes.CDLL(None, use_errno=True)
     try:
         fd = libc.inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC)
     except AttributeError:
         return None
-    return FolderWatch(fd, libc) if fd >= 0 else None
+    return FileWatch(fd, libc) if fd >= 0 else None
 
 
 def open_device_events(words: Iterable[bytes]) -> DeviceEvents | None:

@@ -293,6 +293,16 @@ def test_sighup_without_a_change_looks_once_and_writes_nothing(node):
     assert node.output.stat() == status[0]
 
 
+def test_a_reload_can_make_it_oneshot(node):
+    """One more pass, then the end, as the reference does."""
+    run = node.virtual(sleep_interval_s=math.inf)
+    run.at(10, lambda: setattr(run, "settings", machinery.changed(node.settings, oneshot=True)))
+    run.at(11, lambda: run.send(signal.SIGHUP))
+    assert run.run(until_s=20) == 0
+    assert run.now() == 11.0
+    assert node.labels["nvidia.com/gpu.count"] == "1"
+
+
 def test_a_lost_gpu_keeps_its_identity_over_a_reload(node):
     """What is remembered of this driver load survives new settings."""
     run = node.virtual(sleep_interval_s=math.inf)

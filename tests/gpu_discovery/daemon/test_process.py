@@ -45,7 +45,7 @@ class Program:
         """What NVML says from now on."""
         self.driver.write(nvml.make_machine([T4], **{"init": init} | overrides))
 
-    def start(self, *arguments, **environ):
+    def start(self, *arguments, stdout=subprocess.PIPE, **environ):
         """Run it on this node."""
         self.stop()
         command = [
@@ -57,7 +57,7 @@ class Program:
         variables = {key: value for key, value in os.environ.items() if not key.startswith(("GFD_", "GPU_DISCOVERY"))}
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                command, stderr=log, stdout=subprocess.PIPE, env={**variables, **self.driver.environ(), **environ}
+                command, stderr=log, stdout=stdout, env={**variables, **self.driver.environ(), **environ}
             )
         return self
 
@@ -231,6 +231,17 @@ def test_oneshot_prints_on_standard_output(program):
     output, _ = program.process.communicate(timeout=PATIENCE_S)
     assert lines.parse(output.decode())["nvidia.com/gpu.product"] == "Tesla-T4"
     assert not program.output.exists()
+
+
+def test_a_reader_that_goes_away_is_an_error_told_once(program):
+    """A closed pipe fails the pass with one line and 1, not with a traceback at exit."""
+    read_fd, write_fd = os.pipe()
+    os.close(read_fd)
+    program.start("--oneshot", "--output-file=", stdout=write_fd)
+    os.close(write_fd)
+    assert program.exit_code() == 1
+    assert "standard output failed" in program.log
+    assert "Exception" not in program.log
 
 
 def test_a_signal_ends_a_hanging_oneshot(program):

@@ -31,9 +31,9 @@ def is_told(watched):
 def test_the_swap_of_a_config_map_is_told_and_changes_the_signature(tmp_path):
     """The visible file is never touched: only the symlink to its folder is replaced."""
     path = str(make_config_map(tmp_path / "config", "a"))
-    watched = watch.open_folder_watch()
+    watched = watch.open_file_watch()
     assert watched is not None
-    watched.watch(watch.folders_behind(path))
+    watched.watch(path)
     before = watch.file_signature(path)
     assert not watched.has_news()
     swap_config_map(tmp_path / "config", "a")
@@ -56,9 +56,9 @@ def test_a_chain_of_links_is_watched_to_its_end(tmp_path):
 def test_a_file_that_appears_later_is_told(tmp_path):
     """The folder is there, the file is not yet."""
     path = str(tmp_path / "config.yaml")
-    watched = watch.open_folder_watch()
+    watched = watch.open_file_watch()
     assert watched is not None
-    watched.watch(watch.folders_behind(path))
+    watched.watch(path)
     assert watch.file_signature(path) is None
     (tmp_path / "config.yaml").write_text("a")
     assert is_told(watched)
@@ -76,15 +76,48 @@ def test_an_edit_in_place_changes_the_signature(tmp_path):
     assert watch.file_signature(str(path)) != before
 
 
-def test_folders_that_are_gone_or_unwanted_are_left_out(tmp_path):
-    """A missing folder is no error, and a folder no longer wanted is silent."""
-    (tmp_path / "a").mkdir()
-    watched = watch.open_folder_watch()
+def test_what_happens_beside_the_file_is_no_news(tmp_path):
+    """Other files of the folder come and go."""
+    (tmp_path / "config.yaml").write_text("a")
+    watched = watch.open_file_watch()
     assert watched is not None
-    watched.watch([str(tmp_path / "a"), str(tmp_path / "missing")])
-    watched.watch([str(tmp_path)])
-    watched.has_news()  # The kernel says that the watch on "a" ended.
-    (tmp_path / "a" / "file").write_text("x")
+    watched.watch(str(tmp_path / "config.yaml"))
+    (tmp_path / "other").write_text("x")
+    assert select.select([watched.fd], [], [], 1)[0]
+    assert not watched.has_news()
+    watched.close()
+
+
+def test_a_second_swap_is_told_like_the_first(tmp_path):
+    """After a swap the new folders are watched."""
+    path = str(make_config_map(tmp_path / "config", "a"))
+    watched = watch.open_file_watch()
+    assert watched is not None
+    watched.watch(path)
+    swap_config_map(tmp_path / "config", "b")
+    assert is_told(watched)
+    (tmp_path / "config" / "..second" / "config.yaml").write_text("edited in its folder")
+    assert is_told(watched)
+    watched.close()
+
+
+def test_a_watch_can_move_and_end(tmp_path):
+    """Another file, a file in a folder that is not there, and none: the one before is silent."""
+    first, second = tmp_path / "a" / "file", tmp_path / "b" / "file"
+    for path in (first, second):
+        path.parent.mkdir()
+        path.write_text("x")
+    watched = watch.open_file_watch()
+    assert watched is not None
+    watched.watch(str(first))
+    watched.watch(str(second))
+    first.write_text("longer")
+    assert not watched.has_news()
+    second.write_text("longer")
+    assert is_told(watched)
+    watched.watch(str(tmp_path / "missing" / "file"))
+    watched.watch(None)
+    second.write_text("even longer")
     assert not watched.has_news()
     watched.close()
 
