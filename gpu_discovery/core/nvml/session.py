@@ -166,8 +166,8 @@ def _token(loaded: _Loaded, driver_version: str | None) -> str:
 
 def _mapped_path(loaded: ctypes.CDLL) -> str:
     """The file that the loader chose, found by an address in it; the bare SONAME when it can't be told."""
-    address = ctypes.cast(getattr(loaded, "nvmlShutdown", None), ctypes.c_void_p).value or 0
-    with contextlib.suppress(OSError, ValueError), open("/proc/self/maps", encoding="utf-8") as maps:
+    with contextlib.suppress(OSError, ValueError, AttributeError), open("/proc/self/maps", encoding="utf-8") as maps:
+        address = ctypes.cast(loaded.nvmlShutdown, ctypes.c_void_p).value or 0
         for line in maps:
             start, _, end = line.split(" ", 1)[0].partition("-")
             fields = line.split(maxsplit=5)
