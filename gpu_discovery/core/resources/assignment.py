@@ -135,7 +135,7 @@ def _of_one_profile(migs: list[tuple[model.Device, str]], made: Assignment) -> l
     counts = Counter(profile for _, profile in migs)
     if len(counts) == 1:
         return migs
-    served = min(counts, key=lambda profile: (-counts[profile], _slices(migs, profile), profile))
+    served = min(counts, key=lambda profile: (-counts[profile], _slices(profile), profile))
     for device, profile in migs:
         if profile != served:
             text = f"MIG device {device.index} ({device.uuid}) is a {profile}: strategy single serves {served} only"
@@ -144,14 +144,7 @@ def _of_one_profile(migs: list[tuple[model.Device, str]], made: Assignment) -> l
     return [(device, profile) for device, profile in migs if profile == served]
 
 
-def _slices(migs: Sequence[tuple[model.Device, str]], profile: str) -> int:
-    """GPU slices of a profile: what the driver says, else what its name says."""
-    told = [device.mig.attributes for device, of in migs if of == profile and device.mig is not None]
-    known = [attributes.gpu_instance_slices for attributes in told if attributes is not None]
-    return min(known, default=_slices_by_name(profile))
-
-
-def _slices_by_name(profile: str) -> int:
-    """``1c.3g.20gb`` → 3."""
+def _slices(profile: str) -> int:
+    """GPU slices by a profile's name: ``1c.3g.20gb`` → 3."""
     part = next((part for part in profile.split(".") if part.endswith("g") and part[:-1].isdigit()), "0g")
     return int(part[:-1])

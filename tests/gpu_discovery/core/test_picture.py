@@ -93,6 +93,36 @@ def test_the_health_digest_leaves_out_since_when() -> None:
     assert first.health_digest == second.health_digest
 
 
+def test_the_health_digest_names_every_condition() -> None:
+    """Source, code, how bad, and what clears it."""
+    snapshot = builders.make_snapshot(builders.make_gpus(1))
+    conditions = [
+        XID,
+        dataclasses.replace(XID, source="ecc"),
+        dataclasses.replace(XID, code="48"),
+        dataclasses.replace(XID, severity=model.Severity.DEGRADED),
+        dataclasses.replace(XID, latch=model.Latch.REBOOT),
+    ]
+    found = [make_picture(snapshot, model.Health({builders.make_gpu_uuid(0): (one,)})) for one in conditions]
+    assert len({picture.health_digest for picture in found}) == len(conditions)
+
+
+def test_the_digest_names_how_a_resource_is_shared() -> None:
+    """Replicas, strategy, name, and whether several shares may be asked for."""
+    snapshot = builders.make_snapshot(builders.make_gpus(1))
+    digests = {
+        make_picture(snapshot, **config).digest
+        for config in (
+            {"time_slicing": [builders.make_entry(2)]},
+            {"time_slicing": [builders.make_entry(3)]},
+            {"time_slicing": [builders.make_entry(2)], "rename_by_default": True},
+            {"mps": [builders.make_entry(2)]},
+            {"gpus": [("*", "nvidia.com/a100")]},
+        )
+    }
+    assert len(digests) == 5
+
+
 @pytest.mark.parametrize(
     "change",
     [

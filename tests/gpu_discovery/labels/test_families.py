@@ -25,6 +25,7 @@ def test_mig_capable_on_or_off(mig: model.Mig) -> None:
     gpus = [builders.make_gpu(0, mig=None), builders.make_gpu(1, mig=mig)]
     assert label("mig.capable", gpus) == "true"
     assert label("mig.capable", gpus[:1]) == "false"
+    assert label("mig.capable", gpus, exclude=(config_types.GpuSelector(index=1),)) == "false"
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_renamed_whole_resource_has_no_block_of_its_own() -> None:
 @pytest.mark.parametrize("strategy", ["none", "mixed"])
 def test_replicas_are_0_where_mig_is_on_for_all(strategy: str) -> None:
     """No GPU is to be had whole, says the reference, under strategy none as well."""
-    options = {"mig_strategy": strategy, "time_slicing": [builders.make_entry(4)]}
+    options: dict[str, Any] = {"mig_strategy": strategy, "time_slicing": [builders.make_entry(4)]}
     assert block([builders.make_mig_gpu(0), builders.make_mig_gpu(1)], **options) == (
         "NVIDIA-A100-SXM4-40GB",
         "2",
@@ -210,7 +210,9 @@ def test_a_gpu_for_virtual_machines() -> None:
         driver_version=model.UNKNOWN_DRIVER_VERSION,
         cuda_version=(0, 0),
     )
-    labels = builders.make_labels(snapshot).labels
+    made = builders.make_labels(snapshot)
+    labels = made.labels
+    assert made.notices == ()
     assert labels["nvidia.com/gpu.product"] == "GA100-A100-SXM4-40GB"
     assert labels["nvidia.com/gpu.memory"] == "65536"
     assert labels["nvidia.com/gpu.family"] == "undefined"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gpu_discovery.core import errors, model, resources
@@ -129,26 +131,20 @@ def test_single_serves_whole_gpus_while_no_mig_device_exists() -> None:
         (("2g.10gb", "1g.5gb", "1g.5gb"), "1g.5gb"),
         (("2g.10gb", "2g.10gb", "1g.5gb"), "2g.10gb"),
         (("2g.10gb", "1g.5gb"), "1g.5gb"),
+        (("1c.3g.20gb", "2g.10gb"), "2g.10gb"),
         (("1g.10gb", "1g.5gb"), "1g.10gb"),
     ],
-    ids=["most", "most, though larger", "fewer slices", "name"],
+    ids=["most", "most, though larger", "fewer slices", "fewer GPU slices", "name"],
 )
 def test_single_serves_the_profile_with_most_devices(profiles: tuple[str, ...], served: str) -> None:
     """Of equally many the one with fewer slices, then the first by name; the rest is left out."""
-    gpu = builders.make_mig_gpu(0, profiles)
-    unknown = [model.MigDevice(**{**_fields(device), "attributes": None}) for device in gpu.mig.devices]  # type: ignore[union-attr]  # made above
-    mig = model.Mig(enabled=True, pending=True, max_devices=7, devices=tuple(unknown))
-    found = resolve([builders.make_gpu(0, mig=mig)], mig_strategy="single")
+    found = resolve([builders.make_mig_gpu(0, profiles)], mig_strategy="single")
     assert {device.mig.profile for device in found.resources[0].devices if device.mig} == {served}
     assert {code for _, code in codes(found)} == {"mig-mixed-profiles"}
 
 
-def _fields(device: model.MigDevice) -> dict[str, object]:
-    return {name: getattr(device, name) for name in device.__slots__}
-
-
 @pytest.mark.parametrize("missing", [{"uuid": None}, {"profile": None}])
-def test_a_mig_device_that_cannot_be_read_hides_no_other(missing: dict[str, None]) -> None:
+def test_a_mig_device_that_cannot_be_read_hides_no_other(missing: dict[str, Any]) -> None:
     """It is left out under its number, with the call that failed."""
     failure = model.ReadFailure("profile", "nvmlGpuInstanceGetInfo", "UNKNOWN", 999)
     devices = (builders.make_mig_device(0), builders.make_mig_device(1, failures=(failure,), **missing))

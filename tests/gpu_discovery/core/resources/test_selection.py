@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gpu_discovery.core import model
@@ -12,7 +14,7 @@ from tests import builders
 LOST_HANDLE = model.ReadFailure("handle", "nvmlDeviceGetHandleByIndex_v2", "GPU_IS_LOST", 15)
 
 
-def select(snapshot: model.Snapshot, **own: object) -> selection.Selection:
+def select(snapshot: model.Snapshot, **own: Any) -> selection.Selection:
     """The selection by the options of ``gpuDiscovery`` given."""
     return selection.select(snapshot, builders.make_config(**own).own)
 
