@@ -173,7 +173,7 @@ def test_silent_clients_do_not_keep_a_probe_out(server):
     """More connections than are served at once: the oldest is dropped, the probe is answered."""
     with contextlib.ExitStack() as stack:
         silent = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=2))
             for _ in range(2 * telemetry.MOST_CONNECTIONS)
         ]
         assert fetched(server, "/healthz") == (200, "ok\n")
@@ -183,7 +183,7 @@ def test_silent_clients_do_not_keep_a_probe_out(server):
 def test_a_client_that_drips_is_dropped_when_its_time_is_up(told):
     """However much it still sends; the janitor's visit is what ends it."""
     server = telemetry.Server("127.0.0.1:0", told, connection_s=0.0, janitor_s=0.02)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=2) as client:
         client.sendall(b"GET /hea")
         assert client.recv(1) == b""
     server.close()

@@ -305,14 +305,17 @@ def test_a_reload_can_make_it_oneshot(node):
 
 def test_a_lost_gpu_keeps_its_identity_over_a_reload(node):
     """What is remembered of this driver load survives new settings."""
+    other = nvml.make_gpu(1, board="t4")
+    node.host.add_function(host.make_function(other["pci_address"]))
+    node.driver.write(nvml.make_machine([T4, other]))
     run = node.virtual(sleep_interval_s=math.inf)
-    lost = {**T4, "fail": {"*": "GPU_IS_LOST"}}
-    run.at(10, lambda: node.driver.write(nvml.make_machine([lost])))
+    lost = {**other, "fail": {"*": "GPU_IS_LOST"}}
+    run.at(10, lambda: node.driver.write(nvml.make_machine([T4, lost])))
     run.at(11, lambda: setattr(run, "settings", machinery.changed(node.settings, no_timestamp=True)))
     run.at(12, lambda: run.send(signal.SIGHUP))
     run.run(until_s=20)
-    assert node.labels["nvidia.com/gpu.product"] == "Tesla-T4"
-    assert node.labels["nvidia.com/gpu.count"] == "1"
+    assert node.labels["nvidia.com/gpu.count"] == "2"
+    assert "nvidia.com/gfd.timestamp" not in node.labels
 
 
 def make_config_run(node, tmp_path, **overrides):

@@ -165,6 +165,20 @@ def test_a_swapped_config_map_is_taken_up_without_a_signal(program):
     assert time.monotonic() - swapped < 5
 
 
+def test_it_lets_the_kernel_tell_of_the_config(program):
+    """Its folder is watched, so that an edit needs no look to be noticed; where that is not possible looks remain."""
+    config = program.folder / "config" / "config.yaml"
+    config.parent.mkdir()
+    config.write_text("version: v1\n")
+    program.start(f"--config-file={config}").published()
+    folder = f"/proc/{program.process.pid}/fdinfo"
+    details = []
+    for name in os.listdir(folder):
+        with open(f"{folder}/{name}") as file:
+            details += file.readlines()
+    assert any(line.startswith("inotify wd:") for line in details)
+
+
 def test_a_version_mismatch_executes_it_anew_once_under_the_same_id(program):
     """Only a new process can load the new library; the labels stay, and then it waits."""
     program.start("--sleep-interval=1s").published()
