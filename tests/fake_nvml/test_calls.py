@@ -14,7 +14,7 @@ import pytest
 from tests.fakes import nvml, nvml_library
 
 ROOM = 8192
-EVERYTHING = {
+EVERYTHING: nvml.Json = {
     "numa": 0,
     "part_number": "900-21001-0000-000",
     "host_vgpu_mode": 0,
@@ -248,9 +248,10 @@ def test_calls_without_a_session(caller: Caller) -> None:
 
 
 def test_calls_with_a_handle_of_an_earlier_session(caller: Caller) -> None:
-    """Handles end with their session."""
+    """Handles end with their session, even where the new one has given out as many."""
     pynvml.nvmlShutdown()
     pynvml.nvmlInit()
+    Caller(caller.library).collect_handles()
     results = {name: caller(name) for name in ABOUT_ONE_GPU}
     assert results == dict.fromkeys(ABOUT_ONE_GPU, pynvml.NVML_ERROR_INVALID_ARGUMENT)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import resource
 import threading
 import time
@@ -108,6 +109,19 @@ def test_change_is_seen_at_the_next_call(fake_driver: nvml.FakeDriver) -> None:
 
 
 @pytest.mark.usefixtures("session")
+def test_change_in_place_is_seen(fake_driver: nvml.FakeDriver) -> None:
+    """A file that keeps its inode and size shows by its time alone."""
+    gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
+    for index, text in enumerate(("A100", "H100", "B100")):
+        with open(fake_driver.machine_path, "r+", encoding="utf-8") as file:
+            content = re.sub("[ABH]100-", f"{text}-", file.read())
+            file.seek(0)
+            file.write(content)
+        os.utime(fake_driver.machine_path, ns=(index, index))
+        assert pynvml.nvmlDeviceGetName(gpu) == f"NVIDIA {text}-SXM4-40GB"
+
+
+@pytest.mark.usefixtures("session")
 def test_handle_follows_its_gpu(fake_driver: nvml.FakeDriver) -> None:
     """Another order of enumeration changes indices, not identities."""
     fake_driver.write(nvml.make_machine([nvml.make_gpu(0), nvml.make_gpu(1)]))
@@ -148,8 +162,9 @@ def test_missing_symbols_are_not_there(fake_driver: nvml.FakeDriver) -> None:
     assert all(hasattr(newer, name) for name in missing)
 
 
-def test_many_sessions_leave_nothing(library: ctypes.CDLL) -> None:
-    """Handles of ended sessions take no room, so that a daemon can open as many as it likes."""
+@pytest.mark.usefixtures("library")
+def test_sessions_without_end() -> None:
+    """A daemon can open one after the other, as often as it likes."""
     for _ in range(5000):
         pynvml.nvmlInit()
         pynvml.nvmlDeviceGetHandleByIndex(0)

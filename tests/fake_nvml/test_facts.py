@@ -180,7 +180,7 @@ def test_fabric_is_read_back(fake_driver: nvml.FakeDriver) -> None:
     fabric = {
         "state": 3,
         "status": "NOT_SUPPORTED",
-        "cluster_uuid": "00112233-4455-6677-8899-AABBCCDDEEFF",
+        "cluster_uuid": "01234567-89ab-cdef-0246-8ACE13579BDF",
         "clique_id": 7,
         "health_mask": 0x55,
         "health_summary": 2,
@@ -195,7 +195,7 @@ def test_fabric_is_read_back(fake_driver: nvml.FakeDriver) -> None:
     pynvml.nvmlDeviceGetGpuFabricInfoV(gpu, ctypes.byref(second))
     pynvml.nvmlDeviceGetGpuFabricInfoV(gpu, ctypes.byref(third))
     for info in (first, second, third):
-        assert bytes(info.clusterUuid).hex() == "00112233445566778899aabbccddeeff"
+        assert bytes(info.clusterUuid).hex() == "0123456789abcdef02468ace13579bdf"
         assert (info.state, info.status, info.cliqueId) == (3, pynvml.NVML_ERROR_NOT_SUPPORTED, 7)
     assert (second.healthMask, third.healthMask, third.healthSummary) == (0x55, 0x55, 2)
 
