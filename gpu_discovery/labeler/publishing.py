@@ -79,6 +79,7 @@ class Labeler:
         self._view: _View | None = None
         self.last: Labels | None = None if predecessor is None else predecessor.last
         """What this process published last, or meant to; None before the first time."""
+        self._is_successor = predecessor is not None
         self._unstamped: Labels | None = None
         """The very labels that ``last`` was made of by this labeler."""
         self._publishing = threading.Lock()
@@ -149,7 +150,13 @@ class Labeler:
     def _choice(self, view: _View) -> policy.Choice:
         published, made = self._published(), view.labels
         if view.snapshot.gpus:
-            made = self._unread.completed(view.snapshot, made, published, strategy=self._settings.mig_strategy)
+            made = self._unread.completed(
+                view.snapshot,
+                made,
+                published,
+                strategy=self._settings.mig_strategy,
+                has_same_settings=self._unstamped is not None or not self._is_successor,
+            )
         return policy.choice(view.snapshot, made, published, fails_without_answer=self._settings.fail_on_init_error)
 
     def _published(self) -> Labels | None:

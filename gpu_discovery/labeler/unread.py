@@ -3,13 +3,14 @@
 While a driver is busy, as in a change of MIG layout, single calls fail for seconds. A label must neither vanish nor
 flip because of that. For ``GRACE_S`` after a fact began to fail, every label that rests on it keeps its published
 value. After that the labels say what the readable rest says; only a plain fact of the GPU (its memory, its compute
-capability) still stands in for itself where the label would be missing. None of this holds once the node has GPUs of
-another product.
+capability) still stands in for itself where the label would be missing. A GPU that is lost lacks every fact that was
+not read before. None of this holds once the node has GPUs of another product, and what was published under other
+settings only fills in what is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from gpu_discovery.core import model
 from gpu_discovery.labels import names
@@ -19,7 +20,8 @@ Labels = Mapping[str, str]
 GRACE_S = 60.0
 
 _PRODUCT = f"{names.GPU}.product"
-_MIG = "gpus[].mig"
+_GPUS = "gpus[]"
+_MIG = f"{_GPUS}.mig"
 _MISSING = (None, "unknown")
 
 
@@ -30,20 +32,28 @@ class UnreadFacts:
         self._clock = clock
         self._since: dict[str, float] = {}
 
-    def completed(self, snapshot: model.Snapshot, made: Labels, published: Labels | None, *, strategy: str) -> Labels:
-        """``made`` from this snapshot, completed by what is published; both without timestamp or with."""
+    def completed(
+        self,
+        snapshot: model.Snapshot,
+        made: Labels,
+        published: Labels | None,
+        *,
+        strategy: str,
+        has_same_settings: bool = True,
+    ) -> Labels:
+        """``made`` from this snapshot, completed by what is published, under the same settings or others."""
         now = self._clock()
         self._since = {path: self._since.get(path, now) for path, _ in _failures(snapshot)}
         if not self._since or published is None:
             return made
         recent = {path for path, since in self._since.items() if now - since < GRACE_S}
-        lasting = {path for path in self._since if not path.startswith(_MIG)}
         if _is_other_node(made, published, recent, strategy):
             return made
         kept = {
             key: value
             for key, value in published.items()
-            if _rests_on(key, recent, strategy) or (made.get(key) in _MISSING and _rests_on(key, lasting, strategy))
+            if (has_same_settings and _rests_on(key, recent, strategy))
+            or (made.get(key) in _MISSING and (_rests_on(key, recent, strategy) or _is_plain(key, self._since)))
         }
         return {**made, **kept}
 
@@ -60,19 +70,34 @@ def causes(snapshot: model.Snapshot) -> Mapping[str, str]:
     }
 
 
-def _is_other_node(made: Labels, published: Labels, recent: set[str], strategy: str) -> bool:
+def _is_other_node(made: Labels, published: Labels, recent: Iterable[str], strategy: str) -> bool:
     product = made.get(_PRODUCT)
     return product is not None and product != published.get(_PRODUCT) and not _rests_on(_PRODUCT, recent, strategy)
 
 
-def _rests_on(key: str, paths: set[str], strategy: str) -> bool:
+def _rests_on(key: str, paths: Iterable[str], strategy: str) -> bool:
     """Whether a label comes from one of these facts, or from a part of one."""
-    row = names.find(key) if paths else None
+    row = names.find(key)
     if row is None:
         return False
     is_mig = strategy == "single" and key.startswith(f"{names.GPU}.")  # There the GPU's block is that of MIG devices.
     facts = (*row.facts, _MIG) if is_mig else row.facts
-    return any(fact == path or fact.startswith((f"{path}.", f"{path}[")) for fact in facts for path in paths)
+    return any(_is_part(fact, path) for fact in facts for path in paths)
+
+
+def _is_plain(key: str, paths: Iterable[str]) -> bool:
+    """Whether a label is one fact of the node's own, unread now: not one of MIG, nor of a resource from the config."""
+    row = names.find(key)
+    if row is None or "<" in row.pattern or any(fact.startswith(_MIG) for fact in row.facts):
+        return False
+    return any(_is_part(fact, path) for fact in row.facts for path in paths)
+
+
+def _is_part(fact: str, path: str) -> bool:
+    """MIG is one thing: which devices there are of a profile is told by facts of each."""
+    if path.startswith(_MIG):
+        return fact.startswith(_MIG)
+    return fact == path or fact.startswith((f"{path}.", f"{path}["))
 
 
 def _failures(snapshot: model.Snapshot) -> Iterator[tuple[str, model.ReadFailure]]:
@@ -83,11 +108,11 @@ def _failures(snapshot: model.Snapshot) -> Iterator[tuple[str, model.ReadFailure
     ]
     sources += [("pci[].", function.failures) for function in snapshot.pci or ()]
     for gpu in snapshot.gpus:
-        sources.append(("gpus[].", gpu.failures))
+        sources.append((f"{_GPUS}.", gpu.failures))
         sources += [(f"{_MIG}.devices[].", device.failures) for device in (gpu.mig.devices if gpu.mig else ())]
     for prefix, failures in sources:
         for failure in failures:
-            yield f"{prefix}{failure.fact}", failure
+            yield _GPUS if prefix == f"{_GPUS}." and failure.fact == "state" else f"{prefix}{failure.fact}", failure
 
 
 def _records(snapshot: model.Snapshot) -> Iterator[tuple[str, Sequence[model.ReadFailure]]]:

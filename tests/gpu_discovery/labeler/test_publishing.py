@@ -234,6 +234,21 @@ def test_a_fact_that_cannot_be_read_keeps_its_label():
     assert any("nvmlDeviceGetMemoryInfo" in text for text in outcome.causes.values())
 
 
+def test_other_settings_hold_at_once_although_a_gpu_is_lost():
+    """What stands still while a fact can't be read is the node, not what is wanted of it."""
+    sink = MemorySink()
+    former = make_labeler(sink)
+    former.publish(make_node(2))
+    failure = model.ReadFailure("state", "nvmlDeviceGetComputeMode", "GPU_IS_LOST", 15)
+    lost = dataclasses.replace(builders.make_gpu(1), state=model.GpuState.LOST, memory_bytes=None, failures=(failure,))
+    section = config_types.SharingSection(resources=(builders.make_entry(4),))
+    config = config_types.Config(sharing=config_types.Sharing(time_slicing=section))
+    present = make_labeler(sink, settings=make_settings(config=config), predecessor=former)
+    present.publish(builders.make_snapshot([builders.make_gpu(0), lost]))
+    assert sink.labels["nvidia.com/gpu.replicas"] == "4"
+    assert sink.labels["nvidia.com/gpu.sharing-strategy"] == "time-slicing"
+
+
 def test_republishing_puts_right_what_a_sink_lost():
     """While a pass hangs, what was published last is kept in place; before the first pass there is nothing."""
     sink = MemorySink()
