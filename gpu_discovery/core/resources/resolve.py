@@ -53,5 +53,5 @@ def _lost(gpus: tuple[model.Gpu, ...]) -> list[model.Notice]:
 def _position(record: model.LeftOut) -> tuple[bool, tuple[int, ...], str]:
     """``3`` before ``3:1`` before ``12``; addresses after all of them."""
     parts = record.index.split(":")
-    is_index = all(part.isdigit() for part in parts) and len(parts) < 3
+    is_index = len(parts) < 3
     return (not is_index, tuple(map(int, parts)) if is_index else (), record.index)

@@ -78,6 +78,13 @@ class _Cut:
         if free:
             self.parts.append(_Part(self.base_name, self.base_name, _EXCLUSIVE, free, ""))
 
+    def leave_out(self, gpu: model.Gpu, name: model.ResourceName) -> None:
+        """Serve a GPU nowhere, because MPS, which shares ``name``, can't share it."""
+        text = f"{selection.describe(gpu)} has MIG on, which MPS can't share, and {name} is MPS-shared"
+        record = selection.leave_out(gpu, "mps-mig", text)
+        self.left_out.append(record)
+        self.notices.append(selection.notice_of(record))
+
     def _overlap(self, entry: config_types.SharingEntry, device: model.Device) -> None:
         other = self._claims[device.uuid]
         if other.rpartition("[")[0] == entry.path.rpartition("[")[0]:
@@ -164,17 +171,20 @@ def _renamed(entry: config_types.SharingEntry) -> model.ResourceName:
 
 
 def _leave_out_unshareable(cut: _Cut) -> None:
-    """GPUs with MIG on that would be exclusive in a resource whose other GPUs MPS shares: they can't be served so."""
-    shared = any(part.name == cut.base_name and part.mode.sharing is model.SharingStrategy.MPS for part in cut.parts)
-    exclusive = cut.parts[-1]
-    if not shared or exclusive.path or not all(device.gpu.is_mig_enabled for device in exclusive.devices):
-        return
-    cut.parts.pop()
-    for device in exclusive.devices:
-        text = f"{selection.describe(device.gpu)} has MIG on, which MPS can't share, and {cut.base_name} is MPS-shared"
-        record = selection.leave_out(device.gpu, "mps-mig", text)
-        cut.left_out.append(record)
-        cut.notices.append(selection.notice_of(record))
+    """GPUs with MIG on that would split a resource whose other GPUs MPS shares: they can't be served under its name."""
+    mps_shared = {part.name for part in cut.parts if part.mode.sharing is model.SharingStrategy.MPS}
+    kept = []
+    for part in cut.parts:
+        if part.name not in mps_shared or part.mode.sharing is model.SharingStrategy.MPS:
+            kept.append(part)
+            continue
+        for device in part.devices:
+            if device.gpu.is_mig_enabled:
+                cut.leave_out(device.gpu, part.name)
+        able = tuple(device for device in part.devices if not device.gpu.is_mig_enabled)
+        if able:
+            kept.append(part._replace(devices=able))
+    cut.parts = kept
 
 
 def _resource(parts: Sequence[_Part]) -> model.Resource:

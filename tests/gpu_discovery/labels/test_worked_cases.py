@@ -249,6 +249,8 @@ def test_the_invalid_set_is_for_invalid_nodes(gpus: list[model.Gpu]) -> None:
         ("1.2.3.4", (None, None, None, "1.2.3.4")),
         ("", (None, None, None, None)),
         ("r595_12", (None, None, None, "r595_12")),
+        ("535.-1", (None, None, None, "535.-1")),
+        ("535 .54", (None, None, None, None)),
     ],
 )
 def test_t13_driver_version_strings(version: str, expected: tuple[str | None, ...]) -> None:

@@ -163,6 +163,14 @@ def test_a_gpu_with_mig_on_is_left_out_of_an_mps_shared_resource() -> None:
     assert [(record.index, record.code) for record in found.left_out] == [("1", "mps-mig")]
 
 
+def test_a_gpu_with_mig_on_is_not_time_sliced_beside_mps_shared_ones() -> None:
+    """Where both sections name all, one GPU that MPS can't share costs the others nothing."""
+    gpus = [builders.make_gpu(0), builders.make_mig_gpu(1)]
+    found = resolve(gpus, mps=[builders.make_entry(2)], time_slicing=[builders.make_entry(4)])
+    assert modes(found) == {"nvidia.com/gpu": (MPS, 2, ["0"])}
+    assert [(record.index, record.code) for record in found.left_out] == [("1", "mps-mig")]
+
+
 def test_a_gpu_with_mig_on_stays_exclusive_beside_a_renamed_mps_resource() -> None:
     """There the names tell the two apart."""
     gpus = [builders.make_gpu(0), builders.make_mig_gpu(1)]
