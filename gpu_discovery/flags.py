@@ -13,13 +13,13 @@ import dataclasses
 import enum
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gpu_discovery import settings
 from gpu_discovery.core import errors
 from gpu_discovery.core.config import compat, load, types, values
 from gpu_discovery.core.kit import durations, goflags
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.core.kit.goflags import Kind
 
 PROGRAM = "gpu-feature-discovery"
@@ -37,7 +37,7 @@ class Origin(enum.Enum):
     """The reference's; accepted so that manifests keep working, of no effect in this version."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Option(goflags.Flag):
     """A flag, and where its value goes."""
 
@@ -53,7 +53,7 @@ class Option(goflags.Flag):
     """Refuses a text, or one element of a list, with ValueError; else its canonical form."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """A value from a flag or variable, and a name for where it came from."""
 

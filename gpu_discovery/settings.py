@@ -5,16 +5,15 @@ Built by ``cli`` (and by the device plugin in one-process mode), read by ``daemo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_discovery.core.config import types as config_types
+from gpu_discovery.core.kit.frozen import frozen
 
 DEFAULT_OUTPUT_FILE = "/etc/kubernetes/node-feature-discovery/features.d/gfd"
 DEFAULT_MACHINE_TYPE_FILE = "/sys/class/dmi/id/product_name"
 DEFAULT_DRIVER_ROOT_CTR_PATH = "/driver-root"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LabelerSettings:
     """Everything the labeler needs to know before its first pass."""
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
 from gpu_discovery import flags, labeler, labels as label_families, settings as labeler_settings
 from gpu_discovery.core import errors, model, options, picture as pictures, samples, snapshot as snapshots
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.sinks import feature_file
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,7 +27,7 @@ view_options = options.flag_options(*flags.named("mig-strategy", "reference-comp
 """What to make of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class View:
     """A node as the daemon sees it."""
 

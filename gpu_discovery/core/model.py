@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NewType
+
+from gpu_discovery.core.kit.frozen import frozen
 
 GpuUuid = NewType("GpuUuid", str)
 ResourceName = NewType("ResourceName", str)
@@ -56,7 +58,7 @@ class GpuState(enum.Enum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadFailure:
     """One fact that should be there and could not be read."""
 
@@ -70,7 +72,7 @@ class ReadFailure:
     """NVML's or the operating system's number; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Probe:
     """One thing that was tried to tell the platform, and what came of it."""
 
@@ -79,7 +81,7 @@ class Probe:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Library:
     """Which libnvidia-ml was used."""
 
@@ -89,7 +91,7 @@ class Library:
     """``driver-root`` or ``loader``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DriverLoad:
     """One load of the kernel module: what is constant while it lasts is read once."""
 
@@ -98,7 +100,7 @@ class DriverLoad:
     inode: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Host:
     """Facts of the machine."""
 
@@ -111,7 +113,7 @@ class Host:
     failures: tuple[ReadFailure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VgpuRecord:
     """Host driver facts in the vendor capability of a virtual GPU's PCI configuration space."""
 
@@ -119,7 +121,7 @@ class VgpuRecord:
     host_driver_branch: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PciFunction:
     """One NVIDIA function on the PCI bus."""
 
@@ -143,7 +145,7 @@ class PciFunction:
         return self.class_code >> 8 in (0x0300, 0x0302)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MigAttributes:
     """nvmlDeviceGetAttributes of a MIG device."""
 
@@ -158,7 +160,7 @@ class MigAttributes:
     ofa_engines: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placement:
     """Where a GPU instance sits on its GPU, in memory slices."""
 
@@ -166,7 +168,7 @@ class Placement:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MigDevice:
     """One MIG device: a compute instance in a GPU instance."""
 
@@ -184,7 +186,7 @@ class MigDevice:
     failures: tuple[ReadFailure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mig:
     """MIG state of a GPU that is capable of it."""
 
@@ -196,7 +198,7 @@ class Mig:
     """Profiles with as many compute as GPU slices that this board offers, ``("1g.5gb", "1g.5gb+me", "2g.10gb", …)``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fabric:
     """NVLink fabric registration."""
 
@@ -215,7 +217,7 @@ class Fabric:
         return self.state == 3 and self.status == 0 and self.cluster_uuid != "00000000-0000-0000-0000-000000000000"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ecc:
     """ECC mode now and after the next reset."""
 
@@ -223,7 +225,7 @@ class Ecc:
     pending: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowRemap:
     """Row remapper state."""
 
@@ -233,7 +235,7 @@ class RowRemap:
     has_failed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NvLink:
     """One active NVLink of a GPU."""
 
@@ -243,7 +245,7 @@ class NvLink:
     """``gpu``, ``switch``, ``ibmnpu`` or ``unknown``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Gpu:
     """One physical GPU that was read, now or earlier in this driver load."""
 
@@ -287,7 +289,7 @@ class Gpu:
         return self.mig is not None and self.mig.enabled
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnreadableGpu:
     """A GPU that NVML counts and of which nothing could be read in this driver load."""
 
@@ -296,7 +298,7 @@ class UnreadableGpu:
     pci_address: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GpuPair:
     """How near two GPUs are, by index; ``level`` is NVML's common ancestor (0 internal … 50 system)."""
 
@@ -305,7 +307,7 @@ class GpuPair:
     level: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Snapshot:
     """Everything read in one pass."""
 
@@ -359,7 +361,7 @@ class Latch(enum.Enum):
     REBOOT = "reboot"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """One reason why a GPU or MIG device is not well."""
 
@@ -371,7 +373,7 @@ class Condition:
     latch: Latch = Latch.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Health:
     """Conditions by physical UUID (a GPU's or a MIG device's); no entry means well."""
 
@@ -382,7 +384,7 @@ ALL_WELL = Health()
 """No conditions: what a program without health sources assumes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """A device's health, derived."""
 
@@ -390,7 +392,7 @@ class Verdict:
     conditions: tuple[Condition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Device:
     """One physical thing behind a resource: a whole GPU or a MIG device. Replicas are a view of it."""
 
@@ -406,7 +408,7 @@ class Device:
         return str(self.gpu.index) if self.mig is None else f"{self.gpu.index}:{self.mig.index}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Resource:
     """One extended resource of the node: one sharing mode and one replica count."""
 
@@ -426,7 +428,7 @@ class Resource:
         return self.name != self.base_name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftOut:
     """A GPU or MIG device that no resource serves, and why."""
 
@@ -439,7 +441,7 @@ class LeftOut:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """Something the operator should know; ``cause`` is a stable key so that it is said once."""
 

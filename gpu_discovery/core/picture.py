@@ -7,14 +7,13 @@ two processes that read the same node compare digests and not both of them recei
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_discovery.core import model, resources
 from gpu_discovery.core.config import types as config_types
 from gpu_discovery.core.kit import digests
+from gpu_discovery.core.kit.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Picture:
     """Snapshot, config and health put together."""
 

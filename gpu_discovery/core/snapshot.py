@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpu_discovery.core import errors, model
 from gpu_discovery.core.host import machine, pci
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.core.platforms import facts
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STRATEGIES = ("auto", "nvml", "tegra", "vfio")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ReadOptions:
     """What to read, and from where."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_discovery import settings as labeler_settings
 from gpu_discovery.core.kit import loops
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.daemon.passes import Look, PassEnd, Passes
 
 Settings = labeler_settings.LabelerSettings
 Job = Callable[[], Look | PassEnd]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Observation:
     """What happened, for metrics and probes."""
 

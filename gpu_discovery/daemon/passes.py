@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TextIO
 
 from gpu_discovery import labeler as labelers, settings as labeler_settings
 from gpu_discovery.core import model, snapshot as snapshots
 from gpu_discovery.core.host import fingerprint
 from gpu_discovery.core.kit import watch
+from gpu_discovery.core.kit.frozen import frozen
 
 HIDDEN_CHANGE_S = 4.0
 """Between passes where a change shows only in a pass: MIG layouts that this container doesn't see, a missing library."""
@@ -19,7 +19,7 @@ HIDDEN_CHANGE_S = 4.0
 _WAITS_FOR_LIBRARY = (model.Finding.NVML_MISSING, model.Finding.PLATFORM_UNKNOWN)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """Compared as a whole: another one asks for a pass."""
 
@@ -31,7 +31,7 @@ class Look:
     """The config file; None without one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassEnd:
     """What a pass leaves to the loop."""
 
@@ -52,7 +52,7 @@ class PassEnd:
         return {"present": present, "lost": lost, "unreadable": len(self.snapshot.unreadable)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """The call that the worker is in."""
 

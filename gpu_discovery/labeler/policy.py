@@ -8,15 +8,15 @@ while every GPU on the bus is bound to another driver.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpu_discovery.core import model
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.labels import names
 
 Labels = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """What to publish, and what is wrong with it."""
 

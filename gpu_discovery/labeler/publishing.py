@@ -10,11 +10,11 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
 from gpu_discovery import labels as label_families, settings as labeler_settings, sinks as sink_kinds
 from gpu_discovery.core import errors, model, picture as pictures
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.labeler import policy, unread
 from gpu_discovery.labels import names, values
 from gpu_discovery.sinks import feature_file, stdout
@@ -25,7 +25,7 @@ NEVER_S = float("inf")
 _PER_START = "timestamp-per-start"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Outcome:
     """What came of a pass."""
 
@@ -48,7 +48,7 @@ class Outcome:
     picture: pictures.Picture | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _View:
     """What was derived from a snapshot; kept while the snapshot stays the same."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_discovery.core.config import fields, types, values, yaml_tree
 from gpu_discovery.core.config.reading import Reading
+from gpu_discovery.core.kit.frozen import frozen
 
 ALL = "all"
 _REF_PATTERN = rf"^([0-9]{{1,9}}(:[0-9]{{1,9}})?|(GPU|MIG)-{values.UUID_PATTERN}|MIG-GPU-{values.UUID_PATTERN}/[0-9]{{1,9}}/[0-9]{{1,9}})$"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceRef:
     """An element of the list."""
 
@@ -44,7 +43,7 @@ class DeviceRef:
 _REFS = fields.ListOf(DeviceRef())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Devices:
     """The whole of it."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from gpu_discovery.core.config import values, yaml_tree
 from gpu_discovery.core.config.reading import Reading
 from gpu_discovery.core.kit import durations
+from gpu_discovery.core.kit.frozen import frozen
 
 JsonSchema = dict[str, Any]
 
@@ -43,7 +43,7 @@ class Kind(Protocol):
         """A few words for documents."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bool:
     """A real boolean."""
 
@@ -59,7 +59,7 @@ class Bool:
         return {"type": "boolean"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Integer:
     """A whole number; ``2.0`` is one, ``"2"`` is none."""
 
@@ -86,7 +86,7 @@ class Integer:
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """A text that ``parse`` turns into its canonical form or refuses with ValueError."""
 
@@ -105,7 +105,7 @@ class Text:
         return {"type": "string", **(self.schema or {})}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """One text of a closed set."""
 
@@ -126,7 +126,7 @@ class Choice:
         return {"type": "string", "enum": list(self.valid)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Duration:
     """A Go duration text, ``infinite``, or a number of nanoseconds; as seconds."""
 
@@ -149,7 +149,7 @@ class Duration:
         return {"anyOf": [texts, {"type": "number", "minimum": 0, "maximum": LARGEST_INTEGER}]}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListOf:
     """A list; with ``or_single`` one element may stand there without a list around it."""
 

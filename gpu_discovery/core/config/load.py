@@ -10,13 +10,13 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from gpu_discovery.core import errors
 from gpu_discovery.core.config import reading, types
+from gpu_discovery.core.kit.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loaded:
     """A file that was read."""
 

@@ -6,16 +6,16 @@ An object is a kind of value like those in ``fields``; the table in ``schema`` i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from gpu_discovery.core.config import fields, values, yaml_tree
 from gpu_discovery.core.config.reading import Reading
+from gpu_discovery.core.kit.frozen import frozen
 
 Found = Mapping[str, tuple[yaml_tree.Scalar, yaml_tree.Node]]
 """Key as written and its node, by the table's name of the key."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Key:
     """One key of an object."""
 
@@ -32,7 +32,7 @@ class Key:
     """The reason why null is a fault; empty where null means left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Object:
     """A mapping with the keys of the table; ``build`` makes the value from field names and the object's path."""
 

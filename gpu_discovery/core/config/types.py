@@ -7,15 +7,16 @@ reference does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpu_discovery.core import model
+from gpu_discovery.core.kit.frozen import frozen
 
 INFINITE_S = float("inf")
 """``infinite`` as a duration."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GfdFlags:
     """``flags.gfd``."""
 
@@ -27,7 +28,7 @@ class GfdFlags:
     machine_type_file: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PluginFlags:
     """``flags.plugin``."""
 
@@ -40,7 +41,7 @@ class PluginFlags:
     shared_devices_allocation_policy: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Flags:
     """``flags``."""
 
@@ -58,7 +59,7 @@ class Flags:
     plugin: PluginFlags = PluginFlags()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResourceRule:
     """One entry of ``resources.gpus`` or ``resources.mig``: the first whose pattern matches wins."""
 
@@ -69,7 +70,7 @@ class ResourceRule:
     """Dotted key path in the file, for messages and ``explain``; empty for a default."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResourceRules:
     """``resources``; empty lists mean the defaults."""
 
@@ -77,7 +78,7 @@ class ResourceRules:
     mig: tuple[ResourceRule, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceSelection:
     """``devices`` of a sharing entry: exactly one of the three says something."""
 
@@ -88,7 +89,7 @@ class DeviceSelection:
     """GPU index ``0``, MIG index ``0:1``, ``GPU-…``, ``MIG-…``, each in canonical form."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SharingEntry:
     """One element of ``sharing.timeSlicing.resources`` or ``sharing.mps.resources``."""
 
@@ -101,7 +102,7 @@ class SharingEntry:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SharingSection:
     """``sharing.timeSlicing`` or ``sharing.mps``."""
 
@@ -110,7 +111,7 @@ class SharingSection:
     fail_requests_greater_than_one: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sharing:
     """``sharing``; both sections may be there, each for the devices that its entries name."""
 
@@ -118,7 +119,7 @@ class Sharing:
     mps: SharingSection | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Imex:
     """``imex``."""
 
@@ -126,7 +127,7 @@ class Imex:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GpuSelector:
     """One rule of ``gpuDiscovery.gpus.include`` or ``.exclude``: all fields that are set must match."""
 
@@ -138,7 +139,7 @@ class GpuSelector:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class OwnOptions:
     """``gpuDiscovery``: options that the reference does not have."""
 
@@ -165,7 +166,7 @@ class OwnOptions:
     log_level: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Config:
     """The whole file."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_discovery.core.config import scalars
+from gpu_discovery.core.kit.frozen import frozen
 
 LARGEST_FILE_BYTES = 1 << 20
 DEEPEST_NESTING = 32
@@ -67,7 +68,7 @@ class Mapping:
 Node = Scalar | Sequence | Mapping
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """The first document of a text."""
 

@@ -6,11 +6,11 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gpu_discovery.core import errors, model
 from gpu_discovery.core.cuda import driver
+from gpu_discovery.core.kit.frozen import frozen
 
 TIMEOUT_S = 20.0
 """cuInit of a cold Jetson takes one to two seconds."""
@@ -22,7 +22,7 @@ _CHILD = "gpu_discovery.core.cuda.child"
 _CALL = f"asking {driver.SONAME}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CudaFacts:
     """All that CUDA tells."""
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
 
 from gpu_discovery.core import errors
 from gpu_discovery.core.host import driver, files, pci
+from gpu_discovery.core.kit.frozen import frozen
 
 CAPABILITIES = "/proc/driver/nvidia/capabilities"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fingerprint:
     """Compared as a whole; the fields are for messages that say what changed."""
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from gpu_discovery.core.kit import durations, gotext
+from gpu_discovery.core.kit.frozen import frozen
 
 INFINITE = "infinite"
 """Accepted wherever a duration is."""
@@ -36,7 +36,7 @@ class Kind(enum.Enum):
     """Comma separated, repeated, or both."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Flag:
     """One option: its names, the variables that set it, and what a person should know of it."""
 
@@ -57,7 +57,7 @@ HELP = Flag(name="help", aliases=("h",), kind=Kind.BOOL, doc="Show this text and
 VERSION = Flag(name="version", aliases=("v",), kind=Kind.BOOL, doc="Print the version and exit.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parsed:
     """A command line that was read."""
 

@@ -13,9 +13,10 @@ import select
 import signal
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import FrameType
 from typing import Generic, Protocol, TypeVar
+
+from gpu_discovery.core.kit.frozen import frozen
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ class HasNews(Protocol):
         """Read and forget it; False if it was nothing to act on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Woken:
     """Why a wait ended; all empty when the time was up."""
 
@@ -89,7 +90,7 @@ class Waiter:
         os.close(self._write_fd)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done(Generic[T]):
     """What became of a job: a value, or the error it ended with."""
 

@@ -5,18 +5,18 @@ Asked once per MIG mode and driver load, because NVML counts no devices while th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pynvml
 
 from gpu_discovery.core import errors, model
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.core.nvml import calls, facts, gateway as gateways, profiles
 
 _MAX_PROFILES = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GpuInstanceProfile:
     """A kind of GPU instance that this board offers."""
 
@@ -26,7 +26,7 @@ class GpuInstanceProfile:
     memory_mib: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Board:
     """What holds for a GPU as long as its MIG mode stays."""
 

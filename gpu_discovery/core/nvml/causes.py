@@ -7,7 +7,8 @@ loaded it is the pod that was not given the library or the device nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from gpu_discovery.core.kit.frozen import frozen
 
 FINDINGS: Mapping[int, str] = {
     4: "no-permission",
@@ -23,7 +24,7 @@ CONTROL_NODE = "/dev/nvidiactl"
 _GIVE_ACCESS = "run the pod with the nvidia runtime class, or privileged with the host's driver root mounted"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """What this container sees of the driver without NVML."""
 

@@ -7,14 +7,14 @@ and the code; a GPU that is lost raises at once, because each further call to it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from gpu_discovery.core import errors, model
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.core.nvml import gateway as gateways
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact:
     """One fact: its field in the record, the call (newest version first) and what becomes of the answer."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pynvml
 
 from gpu_discovery.core import errors
+from gpu_discovery.core.kit.frozen import frozen
 
 INVALID_ARGUMENT = 2
 FUNCTION_NOT_FOUND = 13
@@ -59,7 +59,7 @@ OUTCOMES: Mapping[int, tuple[str, type[errors.NvmlCallFailed]]] = {
 _TRY_OLDER = frozenset((FUNCTION_NOT_FOUND, ARGUMENT_VERSION_MISMATCH))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InFlight:
     """The call that NVML has not yet returned from."""
 

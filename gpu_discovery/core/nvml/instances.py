@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import pynvml
 
 from gpu_discovery.core import errors, model
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.core.nvml import boards, calls, facts, gateway as gateways, profiles
 
 _NOT_LISTED = model.ReadFailure("profile", "nvmlDeviceGetGpuInstanceProfileInfo", "NOT_LISTED")
 _NO_TOTAL = model.ReadFailure("profile", "nvmlDeviceGetMemoryInfo", "NOT_KNOWN")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instances:
     """As far as they could be read."""
 

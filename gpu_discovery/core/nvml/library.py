@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 
 from gpu_discovery.core import model
+from gpu_discovery.core.kit.frozen import frozen
 
 SONAME = "libnvidia-ml.so.1"
 
@@ -30,7 +30,7 @@ _ELF_SHARED_OBJECT = 3
 _ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A library in a driver root."""
 

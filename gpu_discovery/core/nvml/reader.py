@@ -17,10 +17,11 @@ from typing import Any
 import pynvml
 
 from gpu_discovery.core import errors, model
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.core.nvml import calls, facts, gateway as gateways, gpus, links, session as sessions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NvmlFacts:
     """What one pass found."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_discovery.core import model
+from gpu_discovery.core.kit.frozen import frozen
 
 Functions = Sequence[model.PciFunction] | None
 """NVIDIA's functions on the bus; None where it cannot be listed. The same object as long as nothing changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PlatformFacts:
     """Fields as in ``model.Snapshot``."""
 

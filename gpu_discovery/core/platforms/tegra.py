@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from gpu_discovery.core import errors, model
 from gpu_discovery.core.cuda import driver, reader
+from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.core.platforms import facts
 
 _FINDINGS: Mapping[str, model.Finding] = {
@@ -24,7 +24,7 @@ _REMEDIES: Mapping[model.Finding, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Asking:
     """CUDA is being asked."""
 
