@@ -19,6 +19,8 @@ from gpu_discovery.core.kit.frozen import frozen
 GpuUuid = NewType("GpuUuid", str)
 ResourceName = NewType("ResourceName", str)
 
+_DISPLAY_ADAPTERS = frozenset(("DGX Display", "NVIDIA DGX Display"))
+
 UNKNOWN_DRIVER_VERSION = "unknown.unknown.unknown"
 """What platforms without a driver version report (Tegra, vfio), as the reference labels it."""
 
@@ -143,6 +145,11 @@ class PciFunction:
     def is_gpu(self) -> bool:
         """Display controllers only: VGA, 3D; not audio, USB or NVSwitch."""
         return self.class_code >> 8 in (0x0300, 0x0302)
+
+    @property
+    def may_be_gpu(self) -> bool:
+        """A GPU, or a function whose class could not be read."""
+        return self.is_gpu or any(failure.fact == "class_code" for failure in self.failures)
 
 
 @frozen
@@ -282,6 +289,11 @@ class Gpu:
     nvlinks: tuple[NvLink, ...] | None = None
     """None: not asked for."""
     failures: tuple[ReadFailure, ...] = ()
+
+    @property
+    def is_display_adapter(self) -> bool:
+        """The small card of a DGX Station, which drives a monitor and computes nothing."""
+        return self.name in _DISPLAY_ADAPTERS
 
     @property
     def is_mig_enabled(self) -> bool:
@@ -437,8 +449,13 @@ class LeftOut:
     uuid: str
     pci_address: str
     code: str
-    """Stable: ``excluded``, ``mig-empty``, ``mig-mixed-modes``, ``mig-mixed-profiles``, ``lost``, ``unreadable``, …"""
+    """Stable: ``excluded``, ``mig-empty``, ``mig-mixed-modes``, ``mig-mixed-profiles``, ``unreadable``, …"""
     text: str
+
+    @property
+    def is_broken(self) -> bool:
+        """A GPU that is there and of which nothing is known: nobody chose to leave it out."""
+        return self.code in ("unreadable", "not-in-nvml")
 
 
 @frozen

@@ -47,9 +47,9 @@ class PassEnd:
     @property
     def gpus_by_state(self) -> Mapping[str, int]:
         """``present``, ``lost``, ``unreadable``."""
-        lost = sum(gpu.state is model.GpuState.LOST for gpu in self.snapshot.gpus)
-        present = len(self.snapshot.gpus) - lost
-        return {"present": present, "lost": lost, "unreadable": len(self.snapshot.unreadable)}
+        states = [gpu.state for gpu in self.snapshot.gpus if not gpu.is_display_adapter]
+        lost = states.count(model.GpuState.LOST)
+        return {"present": len(states) - lost, "lost": lost, "unreadable": len(self.snapshot.unreadable)}
 
 
 @frozen

@@ -46,7 +46,7 @@ def discovery_context(end: PassEnd) -> Mapping[str, object]:
         "library": "none" if library is None else library.path,
         "library_from": "none" if library is None else library.origin,
         "driver": snapshot.driver_version or "none",
-        "gpus": len(snapshot.gpus),
+        "gpus": sum(not gpu.is_display_adapter for gpu in snapshot.gpus),
     }
 
 

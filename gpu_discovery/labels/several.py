@@ -13,7 +13,6 @@ from gpu_discovery.labels import blocks, models, names, values
 from gpu_discovery.labels.family import LabelSet, merged
 
 _LONGEST_SLUG = values.MAX_LENGTH - len("gpu.model..mig-enabled.count")
-_BROKEN = ("unreadable", "not-in-nvml")
 
 
 def model_labels(picture: pictures.Picture) -> LabelSet:
@@ -28,7 +27,7 @@ def model_labels(picture: pictures.Picture) -> LabelSet:
 
 def count_labels(picture: pictures.Picture) -> LabelSet:
     """``physical`` is the sum of the other three."""
-    broken = sum(record.code in _BROKEN for record in picture.left_out)
+    broken = sum(record.is_broken for record in picture.left_out)
     is_needed = broken or len(models.by_model(picture.gpus)) > 1
     if not is_needed and "counts" not in picture.config.own.extra_labels:
         return LabelSet({})

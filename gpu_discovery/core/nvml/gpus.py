@@ -16,9 +16,6 @@ import pynvml
 from gpu_discovery.core import errors, model
 from gpu_discovery.core.nvml import calls, facts, gateway as gateways, links, migs
 
-DISPLAY_ADAPTERS = frozenset(("DGX Display", "NVIDIA DGX Display"))
-"""Names of devices that NVML counts and that compute nothing."""
-
 _BRANDS: Mapping[int, str] = {
     1: "quadro",
     2: "tesla",
@@ -104,16 +101,12 @@ class GpuReader:
         self._last: model.Gpu | None = None
         self._last_facts: tuple[Any, ...] = ()
 
-    def read(
-        self, index: int, handle: Any, pci: Mapping[str, model.PciFunction], *, topology: bool
-    ) -> model.Gpu | None:
-        """The GPU as it is now, ``LOST`` when it stops answering; None for a display adapter, which is no GPU."""
+    def read(self, index: int, handle: Any, pci: Mapping[str, model.PciFunction], *, topology: bool) -> model.Gpu:
+        """The GPU as it is now, ``LOST`` when it stops answering."""
         gpu = f"{index} ({self.uuid})"
         handles = (handle,)
         try:
             failures, self._unread = facts.read_missing(self._gateway, self._unread, handles, gpu, self._static)
-            if self._is_display_adapter():
-                return None
             values: dict[str, Any] = {}
             failures += facts.read_facts(self._gateway, EACH_PASS, handles, gpu, values)
             values["mig"], mig_failures = self._migs.read(handle, gpu, self._static["memory_bytes"])
@@ -124,15 +117,10 @@ class GpuReader:
             return self.lost(index, facts.read_failure("state", error), pci)
         return self._gpu(index, values, failures + mig_failures + link_failures, pci)
 
-    def lost(self, index: int, failure: model.ReadFailure, pci: Mapping[str, model.PciFunction]) -> model.Gpu | None:
+    def lost(self, index: int, failure: model.ReadFailure, pci: Mapping[str, model.PciFunction]) -> model.Gpu:
         """The GPU as it was when it last answered in this driver load, and why it no longer does."""
-        if self._is_display_adapter():
-            return None
         gpu = self._last or self._gpu(index, {}, (), pci)
         return dataclasses.replace(gpu, index=index, state=model.GpuState.LOST, failures=(failure,))
-
-    def _is_display_adapter(self) -> bool:
-        return self._static.get("name") in DISPLAY_ADAPTERS
 
     def _gpu(
         self,

@@ -142,10 +142,9 @@ class NvmlReader:
                 reader = memory.gpus[uuid] = gpus.GpuReader(self._gateway, uuid)
             memory.uuid_by_index[index] = uuid
             gpu = reader.read(index, handle, pci, topology=topology)
-            if gpu is not None:
-                read.append(gpu)
-                if gpu.state is model.GpuState.PRESENT:
-                    paired.append((index, handle))
+            read.append(gpu)
+            if gpu.state is model.GpuState.PRESENT:
+                paired.append((index, handle))
         lost, unreadable = _refused(answers, memory, pci)
         pairs, pair_failures = links.read_pairs(self._gateway, paired) if topology else (None, ())
         return NvmlFacts(
@@ -197,10 +196,8 @@ def _refused(
         uuid = memory.uuid_by_index.get(index)
         if uuid is None or uuid in answering:
             unreadable.append(model.UnreadableGpu(index, (failure,)))
-            continue
-        gpu = memory.gpus[uuid].lost(index, failure, pci)
-        if gpu is not None:
-            lost.append(gpu)
+        else:
+            lost.append(memory.gpus[uuid].lost(index, failure, pci))
     return lost, unreadable
 
 

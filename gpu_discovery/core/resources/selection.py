@@ -13,9 +13,6 @@ from gpu_discovery.core import model
 from gpu_discovery.core.config import types as config_types
 from gpu_discovery.core.kit import globs
 
-DISPLAY_ONLY = frozenset({"DGX Display", "NVIDIA DGX Display"})
-"""The small display cards of DGX Station: they drive a monitor and compute nothing."""
-
 
 class Selection(NamedTuple):
     """The GPUs let in, those left out, and what to say of it."""
@@ -55,8 +52,8 @@ def select(snapshot: model.Snapshot, own: config_types.OwnOptions) -> Selection:
     gpus: list[model.Gpu] = []
     left_out: list[model.LeftOut] = []
     for gpu in snapshot.gpus:
-        if gpu.name in DISPLAY_ONLY:
-            left_out.append(leave_out(gpu, "display-only", f"{describe(gpu)} is a display card"))
+        if gpu.is_display_adapter:
+            left_out.append(leave_out(gpu, "display-adapter", f"{describe(gpu)} computes nothing"))
         elif excluded_by := _refusal(_identity(gpu), own):
             left_out.append(leave_out(gpu, "excluded", f"{describe(gpu)} is left out by {excluded_by}"))
         else:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gpu_discovery.core import codec, model, snapshot
+from tests import builders
 from tests.fakes import host, nvml
 from tests.fakes.cuda import libraries
 
@@ -242,6 +243,24 @@ def test_only_gpu_unreadable_is_not_no_gpus(node: Node) -> None:
 
     assert read.finding is model.Finding.OK
     assert len(read.unreadable) == 1
+
+
+def test_the_display_adapter_of_a_dgx_station_is_told_and_labels_nothing(tmp_path: pathlib.Path) -> None:
+    """Bus, driver and labels agree: it is there, it is not missing, and the node's labels are those without it."""
+    a100s = make_a100s(2)
+    display = nvml.make_gpu(2, "t4", name="NVIDIA DGX Display", pci_address="00000000:c1:00.0", pci_class=0x030000)
+    made = {}
+    for name, gpus in (("station", [*a100s, display]), ("without", a100s)):
+        driver = nvml.FakeDriver(tmp_path / f"{name}-driver")
+        driver.write(nvml.make_machine(gpus))
+        root = host.make_host_root(tmp_path / name, gpus=gpus)
+        environ = driver.environ()
+        read = read_in_child(root.path, driver.root, environ, "nvml")
+        made[name] = builders.make_labels(read, extra_labels=("counts",)).labels
+        assert [gpu.pci_address for gpu in read.gpus] == [function.address for function in read.pci or ()]
+
+    assert made["station"] == made["without"]
+    assert made["station"]["nvidia.com/gpu.unreadable.count"] == "0"
 
 
 def test_gpu_that_is_lost_keeps_its_identity(node: Node) -> None:

@@ -72,18 +72,6 @@ def test_facts_of_the_driver_that_fail_are_recorded(fake_driver: nvml.FakeDriver
     assert (facts.driver_version, facts.cuda_version, facts.failures) == ("535.129.03", (12, 2), ())
 
 
-@pytest.mark.parametrize("name", ["DGX Display", "NVIDIA DGX Display"])
-def test_a_display_adapter_is_no_gpu(fake_driver: nvml.FakeDriver, name: str) -> None:
-    """It is skipped, in health and in sickness, and the others keep NVML's index."""
-    subject = reader.NvmlReader(fake_driver.root)
-    display = nvml.make_gpu(1, "t4", name=name)
-    gpus = [nvml.make_gpu(0), display, nvml.make_gpu(2)]
-    assert [gpu.index for gpu in reading.read(subject, fake_driver, nvml.make_machine(gpus)).gpus] == [0, 2]
-    gpus[1] = display | {"fail": {"*": "GPU_IS_LOST"}}
-    facts = reading.read(subject, fake_driver, nvml.make_machine(gpus))
-    assert ([gpu.index for gpu in facts.gpus], facts.unreadable) == ([0, 2], ())
-
-
 # --- what is remembered ----------------------------------------------------------------------------------------------
 
 

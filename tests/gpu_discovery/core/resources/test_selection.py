@@ -74,10 +74,11 @@ def test_a_rule_that_names_no_gpu_here_is_told() -> None:
 
 @pytest.mark.parametrize("name", ["DGX Display", "NVIDIA DGX Display"])
 def test_the_display_card_of_a_dgx_station_is_no_gpu_to_serve(name: str) -> None:
-    """It is left out without being asked, and the others keep their index."""
+    """It is left out without being asked or warned of, and the others keep their index."""
     chosen = select(builders.make_snapshot([builders.make_gpu(0, name=name), builders.make_gpu(1)]))
     assert indexes(chosen) == [1]
-    assert chosen.left_out[0].code == "display-only"
+    assert [record.code for record in chosen.left_out] == ["display-adapter"]
+    assert chosen.notices == ()
 
 
 def test_an_unreadable_gpu_is_left_out_and_named() -> None:
