@@ -2,14 +2,14 @@
 
 A failed read changes nothing outside. Labels of GPUs that are published, by this process or an earlier one, stay
 until the node positively has none to label: the bus shows no NVIDIA GPU, or the driver answers that it has none
-while every GPU on the bus is bound to another driver.
+while every GPU on the bus is bound to another driver, or all there are were left out on purpose.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpu_discovery.core import model
+from gpu_discovery.core import model, picture as pictures
 from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.labels import names
 
@@ -30,14 +30,15 @@ class Choice:
     """What is published was read in an earlier pass."""
 
 
-def choice(snapshot: model.Snapshot, made: Labels, published: Labels | None, *, fails_without_answer: bool) -> Choice:
-    """``made`` are the labels of this snapshot, ``published`` those that are out, both with or without timestamp.
+def choice(picture: pictures.Picture, made: Labels, published: Labels | None, *, fails_without_answer: bool) -> Choice:
+    """``made`` are the labels of this picture, ``published`` those that are out, both with or without timestamp.
 
     With ``fails_without_answer`` the process ends when the driver gives no answer, so nothing new is published then.
     """
-    if _has_gpus(snapshot):
+    snapshot = picture.snapshot
+    if snapshot.finding is model.Finding.OK and (picture.gpus or not _broken(picture)):
         return Choice(made)
-    reason = _reason(snapshot)
+    reason = _reason(picture)
     has_answer = snapshot.finding is model.Finding.NO_GPUS
     is_kept = published is not None and _has_gpu_labels(published, made)
     if _has_none_to_label(snapshot):
@@ -50,13 +51,14 @@ def choice(snapshot: model.Snapshot, made: Labels, published: Labels | None, *, 
     return Choice(made if has_answer or not fails_without_answer else None, failure, reason)
 
 
-def _has_gpus(snapshot: model.Snapshot) -> bool:
-    return snapshot.finding is model.Finding.OK and bool(snapshot.gpus)
+def _broken(picture: pictures.Picture) -> int:
+    return sum(record.is_broken for record in picture.left_out)
 
 
-def _reason(snapshot: model.Snapshot) -> str:
+def _reason(picture: pictures.Picture) -> str:
+    snapshot = picture.snapshot
     if snapshot.finding is model.Finding.OK:
-        return f"none of {len(snapshot.unreadable)} GPUs could be read"
+        return f"none of {_broken(picture)} GPUs could be read"
     if snapshot.finding is model.Finding.NO_GPUS:
         return snapshot.detail or "the driver lists no GPU"
     return f"{snapshot.finding.value}: {snapshot.detail}" if snapshot.detail else snapshot.finding.value
@@ -70,7 +72,7 @@ def _has_none_to_label(snapshot: model.Snapshot) -> bool:
     if snapshot.pci is None:
         return False
     own_driver = "vfio-pci" if snapshot.platform is model.Platform.VFIO else "nvidia"
-    gpus = [function for function in snapshot.pci if function.is_gpu]
+    gpus = [function for function in snapshot.pci if function.may_be_gpu and not function.is_virtual_function]
     return not gpus or (has_answer and all(gpu.driver not in (None, own_driver) for gpu in gpus))
 
 

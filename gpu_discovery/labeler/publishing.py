@@ -157,7 +157,7 @@ class Labeler:
                 strategy=self._settings.mig_strategy,
                 has_same_settings=self._unstamped is not None or not self._is_successor,
             )
-        return policy.choice(view.snapshot, made, published, fails_without_answer=self._settings.fail_on_init_error)
+        return policy.choice(view.picture, made, published, fails_without_answer=self._settings.fail_on_init_error)
 
     def _published(self) -> Labels | None:
         """What this process published last; before that what an earlier one did, as far as it is ours and legal."""

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_discovery.core import model
+from gpu_discovery.core import model, picture as pictures
+from gpu_discovery.core.config import types as config_types
 from gpu_discovery.labeler import policy
 from tests import builders
 
@@ -30,9 +31,14 @@ def make_failed(finding, *drivers, **overrides):
     return builders.make_snapshot(**{"finding": finding, "detail": "because", "pci": pci} | overrides)
 
 
+def make_picture(snapshot, **own):
+    """What is made of a snapshot under options of ``gpuDiscovery``."""
+    return pictures.make_picture(snapshot, builders.make_config(**own), mig_strategy="none")
+
+
 def chosen(snapshot, published, *, fails=False):
     """The choice when this is published."""
-    return policy.choice(snapshot, MADE, published, fails_without_answer=fails)
+    return policy.choice(make_picture(snapshot), MADE, published, fails_without_answer=fails)
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -87,6 +93,24 @@ def test_functions_that_are_no_gpus_do_not_keep_labels():
     assert chosen(make_failed(Finding.NVML_MISSING, pci=(audio,)), GPU_LABELS).labels == MADE
 
 
+@pytest.mark.parametrize("driver", [None, "nvidia"])
+def test_a_function_whose_class_cannot_be_read_may_be_a_gpu(driver):
+    """Not knowing what it is is no reason to take labels away; that another driver holds it is."""
+    failure = model.ReadFailure("class_code", "/sys/bus/pci/devices/0000:07:00.0/class", "EIO", 5)
+    for finding in (Finding.NVML_MISSING, Finding.NO_GPUS):
+        unknown = builders.make_pci(class_code=0, driver=driver, failures=(failure,))
+        assert chosen(make_failed(finding, pci=(unknown,)), GPU_LABELS).labels == GPU_LABELS
+    handed_over = builders.make_pci(class_code=0, driver="vfio-pci", failures=(failure,))
+    assert chosen(make_failed(Finding.NO_GPUS, pci=(handed_over,)), GPU_LABELS).labels == MADE
+
+
+def test_a_virtual_function_keeps_no_labels():
+    """It is a part of a GPU that another driver may hold."""
+    part = builders.make_pci("0000:07:00.4", driver="nvidia", is_virtual_function=True)
+    snapshot = make_failed(Finding.NO_GPUS, pci=(builders.make_pci(driver="vfio-pci"), part))
+    assert chosen(snapshot, GPU_LABELS).labels == MADE
+
+
 @pytest.mark.parametrize("platform", [Platform.TEGRA, Platform.WSL])
 def test_a_bus_without_gpus_says_nothing_where_gpus_are_not_on_it(platform):
     """On Tegra and WSL labels go only when the driver itself lists none."""
@@ -122,3 +146,22 @@ def test_a_good_pass_publishes_what_it_made():
     """Whatever was published before."""
     snapshot = builders.make_snapshot(builders.make_gpus(2))
     assert chosen(snapshot, GPU_LABELS, fails=True) == policy.Choice(MADE)
+
+
+EXCLUDED = {"exclude": (config_types.GpuSelector(index=0),)}
+UNREADABLE = model.UnreadableGpu(1, (model.ReadFailure("handle", "nvmlDeviceGetHandleByIndex", "UNKNOWN"),))
+
+
+def test_labels_go_when_every_gpu_is_left_out_by_rule():
+    """That is what the config asks for."""
+    picture = make_picture(builders.make_snapshot(builders.make_gpus(1)), **EXCLUDED)
+    assert policy.choice(picture, MADE, GPU_LABELS, fails_without_answer=True) == policy.Choice(MADE)
+
+
+@pytest.mark.parametrize(("name", "own"), [("NVIDIA DGX Display", {}), ("NVIDIA T400", EXCLUDED)])
+def test_a_card_that_is_left_out_does_not_stand_for_one_that_cannot_be_read(name, own):
+    """The only GPU to label is unreadable, as after a restart of this process: what is published stays."""
+    snapshot = builders.make_snapshot([builders.make_gpu(name=name)], unreadable=(UNREADABLE,))
+    choice = policy.choice(make_picture(snapshot, **own), MADE, GPU_LABELS, fails_without_answer=False)
+    assert (choice.labels, choice.is_stale) == (GPU_LABELS, True)
+    assert "none of 1 GPUs" in choice.failure
