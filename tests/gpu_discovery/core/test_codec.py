@@ -45,6 +45,15 @@ def test_any_snapshot_comes_back_equal(snapshot: model.Snapshot) -> None:
     assert codec.loads(codec.dumps(snapshot)) == snapshot
 
 
+def test_any_snapshot_may_be_one_with_mig_devices() -> None:
+    """What is drawn reaches the deepest records, so the round trip above says something of them."""
+    hypothesis.find(
+        strategies.any_snapshots(),
+        lambda snapshot: any(gpu.mig is not None and gpu.mig.devices for gpu in snapshot.gpus),
+        settings=hypothesis.settings(deadline=None, database=None, phases=[hypothesis.Phase.generate]),
+    )
+
+
 @pytest.mark.parametrize("name", samples.NAMES)
 def test_text_is_stable(name: str) -> None:
     """A snapshot that was read is written with the same bytes again, keys sorted."""

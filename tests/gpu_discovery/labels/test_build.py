@@ -45,22 +45,10 @@ def test_labels_are_legal_and_in_the_table(
         assert names.find(key) is not None, key
 
 
-def odd_snapshots() -> st.SearchStrategy[model.Snapshot]:
-    """What no driver would say but a file may: negative numbers, any text, no UUIDs."""
-    devices = st.builds(model.MigDevice, uuid=..., profile=..., attributes=...)
-    mig = st.builds(model.Mig, enabled=st.booleans(), devices=st.lists(devices, max_size=2).map(tuple))
-    gpu = st.builds(
-        model.Gpu, memory_bytes=..., compute_capability=..., mig=st.none() | mig, fabric=..., pci_class=..., state=...
-    )
-    unreadable = st.lists(st.builds(model.UnreadableGpu), max_size=1).map(tuple)
-    gpus = st.lists(gpu, max_size=3).map(tuple)
-    return st.builds(model.Snapshot, gpus=gpus, unreadable=unreadable, driver_version=..., cuda_version=...)
-
-
 @ANY_NODE
-@given(odd_snapshots(), mig_strategies)
+@given(strategies.any_snapshots(), mig_strategies)
 def test_no_snapshot_is_too_odd(snapshot: model.Snapshot, mig_strategy: str) -> None:
-    """Whatever a file says that is replayed: labels, and legal ones."""
+    """Whatever a file says that is replayed, negative numbers and any text: labels, and legal ones."""
     made = make(snapshot, builders.make_config(extra_labels=("models", "counts", "devices")), mig_strategy)
     for key, value in made.labels.items():
         assert KEY.fullmatch(key), key
