@@ -20,9 +20,14 @@ def host_path(root: str, path: str) -> str:
     return root.rstrip("/") + path
 
 
+def open_unblocked(path: str, flags: int = os.O_RDONLY) -> int:
+    """A descriptor, at once also of a FIFO that nobody writes to; an ``opener`` for ``open``. Raises OSError."""
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)
+
+
 def read_bytes(path: str, limit_bytes: int = TEXT_LIMIT_BYTES) -> bytes:
     """The first ``limit_bytes`` of a file; raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    descriptor = open_unblocked(path)
     try:
         return os.read(descriptor, limit_bytes)
     finally:

@@ -55,7 +55,7 @@ def parse_names(lines: Iterable[str], vendor_id: int = pci.NVIDIA_VENDOR_ID) -> 
 
 
 def _wanted(path: str, device_ids: Collection[int]) -> dict[int, str]:
-    with open(path, "rb") as database:
+    with open(path, "rb", opener=files.open_unblocked) as database:
         return {
             device_id: name for device_id, name in parse_names(_lines(database)) if device_id in device_ids and name
         }

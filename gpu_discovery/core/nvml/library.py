@@ -89,11 +89,19 @@ def resolved_in_root(root: str, path: str) -> str | None:
 def is_loadable(path: str) -> bool:
     """Whether the file is a 64-bit shared object for this machine, by its ELF header."""
     try:
-        with open(path, "rb") as file:
-            header = file.read(20)
+        header = _read_header(path)
     except OSError:
         return False
     if len(header) < 20 or not header.startswith(_ELF64_LITTLE):
         return False
     kind, machine = int.from_bytes(header[16:18], "little"), int.from_bytes(header[18:20], "little")
     return kind == _ELF_SHARED_OBJECT and machine == _ELF_MACHINES.get(os.uname().machine, machine)
+
+
+def _read_header(path: str) -> bytes:
+    """The first bytes; of a FIFO, which nobody may ever write to, none."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, 20)
+    finally:
+        os.close(descriptor)

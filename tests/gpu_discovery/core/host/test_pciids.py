@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 
 from hypothesis import given, strategies as st
@@ -111,3 +112,12 @@ def test_own_table_is_sorted_and_whole() -> None:
     assert len(devices) == sum(line.startswith("\t") for line in lines) > 100
     assert [device_id for device_id, _ in devices] == sorted({device_id for device_id, _ in devices})
     assert all("[" in name and name.endswith("]") for _, name in devices)
+
+
+def test_fifo_in_place_of_the_database(tmp_path: pathlib.Path) -> None:
+    """It is not waited for, and the names are those that we ship."""
+    path = tmp_path / "usr/share/misc/pci.ids"
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+
+    assert pciids.read_names(str(tmp_path), [0x20B0]) == {0x20B0: "GA100 [A100 SXM4 40GB]"}

@@ -117,3 +117,11 @@ def test_a_folder_of_that_name_does_not_count(tmp_path: pathlib.Path) -> None:
     """Docker makes a folder where a bind mount's source is missing."""
     (tmp_path / FOLDER / "libnvidia-ml.so.1").mkdir(parents=True)
     assert library.find_library(str(tmp_path)).origin == "loader"
+
+
+def test_a_fifo_of_that_name_does_not_count(tmp_path: pathlib.Path) -> None:
+    """Nobody may ever write to it: it is passed over, not waited for."""
+    path = tmp_path / FOLDER / "libnvidia-ml.so.1"
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    assert library.find_library(str(tmp_path)).origin == "loader"
