@@ -8,20 +8,21 @@ from collections.abc import Iterator
 import pynvml
 import pytest
 
-from tests.fakes import nvml
+from tests.fakes import nvml, nvml_library
 
 
 @pytest.fixture
 def library(fake_driver: nvml.FakeDriver) -> Iterator[ctypes.CDLL]:
     """The driver's library, as pynvml has it; no session is open yet, and none is left."""
-    pynvml.nvmlLib = loaded = ctypes.CDLL(fake_driver.library_path)
-    pynvml._nvmlGetFunctionPointer_cache.clear()
-    yield loaded
-    pynvml.nvmlLib = None
-    pynvml._nvmlGetFunctionPointer_cache.clear()
-    fake_driver.write(nvml.make_machine())
-    while not loaded.nvmlShutdown():
-        pass
+    with nvml_library.loaded(fake_driver.library_path) as bound:
+        pynvml.nvmlLib = bound
+        pynvml._nvmlGetFunctionPointer_cache.clear()
+        yield bound
+        pynvml.nvmlLib = None
+        pynvml._nvmlGetFunctionPointer_cache.clear()
+        fake_driver.write(nvml.make_machine())
+        while not bound.nvmlShutdown():
+            pass
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import resource
@@ -14,7 +13,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from tests.fakes import nvml
+from tests.fakes import nvml, nvml_library
 
 
 class Background:
@@ -153,13 +152,13 @@ def test_missing_symbols_are_not_there(fake_driver: nvml.FakeDriver) -> None:
     """The next library lacks them and has their neighbours. (A process loads one path only once.)"""
     missing = ["nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetGpuFabricInfoV"]
     fake_driver.write(nvml.make_machine(missing_symbols=missing))
-    older = ctypes.CDLL(fake_driver.library_path)
-    assert not any(hasattr(older, name) for name in missing)
-    assert hasattr(older, "nvmlDeviceGetMemoryInfo")
-    assert hasattr(older, "nvmlDeviceGetGpuFabricInfo")
+    with nvml_library.loaded(fake_driver.library_path) as older:
+        assert not any(hasattr(older, name) for name in missing)
+        assert hasattr(older, "nvmlDeviceGetMemoryInfo")
+        assert hasattr(older, "nvmlDeviceGetGpuFabricInfo")
     fake_driver.write(nvml.make_machine(driver_version="550.54.15"))
-    newer = ctypes.CDLL(os.path.realpath(fake_driver.library_path))
-    assert all(hasattr(newer, name) for name in missing)
+    with nvml_library.loaded(os.path.realpath(fake_driver.library_path)) as newer:
+        assert all(hasattr(newer, name) for name in missing)
 
 
 @pytest.mark.usefixtures("library")

@@ -5,6 +5,9 @@ Object files and libraries are kept in the system's folder for temporary files, 
 
 from __future__ import annotations
 
+import _ctypes
+import contextlib
+import ctypes
 import functools
 import hashlib
 import os
@@ -14,7 +17,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 SOURCES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fake_nvml")
 SONAME = "libnvidia-ml.so.1"
@@ -41,6 +44,17 @@ def sources(suffix: str) -> list[str]:
 def compiler() -> list[str]:
     """The C compiler's command: what CC says, words and all, ``cc`` by default."""
     return shlex.split(os.environ.get("CC", "")) or ["cc"]
+
+
+@contextlib.contextmanager
+def loaded(path: str) -> Iterator[ctypes.CDLL]:
+    """The library at ``path``, unloaded after use: the loader answers a search for the bare name with any copy that is
+    still in the process, so later tests would find one where there is none."""
+    library = ctypes.CDLL(path)
+    try:
+        yield library
+    finally:
+        _ctypes.dlclose(library._handle)
 
 
 def build(missing: Iterable[str] = ()) -> str:
