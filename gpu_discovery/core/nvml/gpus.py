@@ -94,6 +94,8 @@ class GpuReader:
 
     def __init__(self, gateway: gateways.Gateway, uuid: model.GpuUuid) -> None:
         self.uuid = uuid
+        self.index = -1
+        """Where it answered last."""
         self._gateway = gateway
         self._static: dict[str, Any] = {}
         self._unread = STATIC
@@ -101,8 +103,15 @@ class GpuReader:
         self._last: model.Gpu | None = None
         self._last_facts: tuple[Any, ...] = ()
 
+    @property
+    def pci_address(self) -> str | None:
+        """As in sysfs, once it was read."""
+        address: str | None = self._static.get("pci_address")
+        return address
+
     def read(self, index: int, handle: Any, pci: Mapping[str, model.PciFunction], *, topology: bool) -> model.Gpu:
         """The GPU as it is now, ``LOST`` when it stops answering."""
+        self.index = index
         gpu = f"{index} ({self.uuid})"
         handles = (handle,)
         try:
@@ -129,7 +138,7 @@ class GpuReader:
         failures: tuple[model.ReadFailure, ...],
         pci: Mapping[str, model.PciFunction],
     ) -> model.Gpu:
-        function = pci.get(self._static.get("pci_address") or "")
+        function = pci.get(self.pci_address or "")
         read = (index, tuple(self._static.values()), tuple(values.values()), failures, function)
         if self._last is None or read != self._last_facts:
             self._last_facts = read

@@ -1,9 +1,8 @@
 """One pass over all GPUs that NVML has: each for itself, so that one that cannot be read hides no other.
 
 What cannot change while a driver is loaded is remembered for that driver load, by GPU UUID. Which UUID stands at which
-index is asked in every pass, so a GPU that was re-ordered or exchanged never gets another's facts. A GPU whose handle
-or UUID is refused is the one that stood at this index earlier in the driver load, as lost, unless that one
-answers elsewhere in this pass.
+index is asked in every pass, so a GPU that was re-ordered or exchanged never gets another's facts. One that no longer
+answers, or that NVML no longer counts, is told as lost with what was read earlier in the driver load (``absent``).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import pynvml
 
 from gpu_discovery.core import errors, model
 from gpu_discovery.core.kit.frozen import frozen
-from gpu_discovery.core.nvml import calls, facts, gateway as gateways, gpus, links, session as sessions
+from gpu_discovery.core.nvml import absent, calls, facts, gateway as gateways, gpus, links, session as sessions
 
 
 @frozen(kw_only=True)
@@ -30,6 +29,8 @@ class NvmlFacts:
     cuda_version: tuple[int, int] | None
     gpus: tuple[model.Gpu, ...]
     """By index."""
+    unlisted: tuple[model.Gpu, ...] = ()
+    """By index: known from earlier in this driver load and still held by the driver, but not counted by NVML; lost."""
     unreadable: tuple[model.UnreadableGpu, ...] = ()
     """By index."""
     pairs: tuple[model.GpuPair, ...] | None = None
@@ -57,7 +58,6 @@ class _DriverMemory:
     system: dict[str, Any] = field(default_factory=dict)
     unread: tuple[facts.Fact, ...] = SYSTEM
     gpus: dict[model.GpuUuid, gpus.GpuReader] = field(default_factory=dict)
-    uuid_by_index: dict[int, model.GpuUuid] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class _Answers:
     """Which GPU answers at which index in this pass."""
 
     handles: list[tuple[int, model.GpuUuid, Any]] = field(default_factory=list)
-    refused: list[tuple[int, model.ReadFailure]] = field(default_factory=list)
+    refused: list[absent.Refused] = field(default_factory=list)
 
 
 class NvmlReader:
@@ -140,19 +140,19 @@ class NvmlReader:
             reader = memory.gpus.get(uuid)
             if reader is None:
                 reader = memory.gpus[uuid] = gpus.GpuReader(self._gateway, uuid)
-            memory.uuid_by_index[index] = uuid
             gpu = reader.read(index, handle, pci, topology=topology)
             read.append(gpu)
             if gpu.state is model.GpuState.PRESENT:
                 paired.append((index, handle))
-        lost, unreadable = _refused(answers, memory, pci)
+        silent = _silent(answers, memory, count, pci)
         pairs, pair_failures = links.read_pairs(self._gateway, paired) if topology else (None, ())
         return NvmlFacts(
             library=library,
             driver_version=memory.system["driver_version"],
             cuda_version=memory.system["cuda_version"],
-            gpus=tuple(sorted((*read, *lost), key=lambda gpu: gpu.index)) if lost else tuple(read),
-            unreadable=_located(unreadable, (*read, *lost), pci),
+            gpus=tuple(sorted((*read, *silent.lost), key=lambda gpu: gpu.index)),
+            unlisted=silent.unlisted,
+            unreadable=_located(silent.unreadable, (*read, *silent.lost, *silent.unlisted), pci),
             pairs=pairs,
             failures=failures + pair_failures,
         )
@@ -185,28 +185,22 @@ class NvmlReader:
         return answers
 
 
-def _refused(
-    answers: _Answers, memory: _DriverMemory, pci: Mapping[str, model.PciFunction]
-) -> tuple[list[model.Gpu], list[model.UnreadableGpu]]:
-    """The GPUs that do not say who they are: those known by their index, and the others."""
+def _silent(answers: _Answers, memory: _DriverMemory, count: int, pci: absent.Functions) -> absent.Absent:
+    """Those that don't answer; one that left is forgotten, because what comes back in its place is read anew."""
     answering = {uuid for _, uuid, _ in answers.handles}
-    lost: list[model.Gpu] = []
-    unreadable: list[model.UnreadableGpu] = []
-    for index, failure in answers.refused:
-        uuid = memory.uuid_by_index.get(index)
-        if uuid is None or uuid in answering:
-            unreadable.append(model.UnreadableGpu(index, (failure,)))
-        else:
-            lost.append(memory.gpus[uuid].lost(index, failure, pci))
-    return lost, unreadable
+    missing = [gpu for uuid, gpu in memory.gpus.items() if uuid not in answering]
+    for gpu in [gpu for gpu in missing if absent.has_left(gpu, pci)]:
+        missing.remove(gpu)
+        del memory.gpus[gpu.uuid]
+    return absent.absent_gpus(missing, answers.refused, count, pci)
 
 
 def _located(
-    unreadable: list[model.UnreadableGpu], known: tuple[model.Gpu, ...], pci: Mapping[str, model.PciFunction]
+    unreadable: tuple[model.UnreadableGpu, ...], known: tuple[model.Gpu, ...], pci: Mapping[str, model.PciFunction]
 ) -> tuple[model.UnreadableGpu, ...]:
     """With the PCI address, where one GPU only is unreadable and one only on the bus is not accounted for."""
     if len(unreadable) != 1:
-        return tuple(unreadable)
+        return unreadable
     accounted = {gpu.pci_address for gpu in known}
     left = [
         address

@@ -51,7 +51,7 @@ class NvmlSource:
             library=read.library,
             driver_version=read.driver_version,
             cuda_version=read.cuda_version,
-            gpus=read.gpus,
+            gpus=tuple(sorted((*read.gpus, *read.unlisted), key=lambda gpu: gpu.index)) if read.unlisted else read.gpus,
             unreadable=read.unreadable,
             pairs=read.pairs,
             failures=read.failures,

@@ -278,6 +278,30 @@ def test_gpu_that_is_lost_keeps_its_identity(node: Node) -> None:
     assert [gpu for gpu in after.gpus if gpu.index != 3] == [gpu for gpu in before.gpus if gpu.index != 3]
 
 
+def test_gpu_that_is_no_longer_listed_keeps_its_identity(node: Node) -> None:
+    """A GPU that NVML stops counting, while the bus still shows it with its driver, is lost and not gone."""
+    cache = node.cache()
+    before = node.read(cache)
+    node.describe(make_a100s()[1:])
+    after = node.read(cache)
+
+    assert after.finding is model.Finding.OK
+    assert [gpu.index for gpu in after.gpus] == list(range(8))
+    assert {gpu.uuid for gpu in after.gpus} == {gpu.uuid for gpu in before.gpus}
+    assert [gpu.uuid for gpu in after.gpus if gpu.state is model.GpuState.LOST] == [before.gpus[0].uuid]
+
+
+def test_driver_that_lists_no_gpu_any_more(node: Node) -> None:
+    """Zero GPUs is the finding, and those that were there are told as lost."""
+    cache = node.cache()
+    before = node.read(cache)
+    node.describe([])
+    after = node.read(cache)
+
+    assert after.finding is model.Finding.NO_GPUS
+    assert [(gpu.uuid, gpu.state) for gpu in after.gpus] == [(gpu.uuid, model.GpuState.LOST) for gpu in before.gpus]
+
+
 def test_gpu_on_the_bus_that_nvml_does_not_list(node: Node) -> None:
     """A GPU that fell out of NVML's list is still told by the bus."""
     node.describe(make_a100s(7))
