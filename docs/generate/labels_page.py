@@ -34,7 +34,8 @@ somebody asks. [compatibility.md](compatibility.md) lists every difference. "Fro
   profile, or whole GPUs while no MIG device exists, or nothing, with count and replicas 0 and the plain product. What is left out has its reason in
   `nvidia.com/mig.invalid-reason`.
 - **Every other resource has a block under its own name**: MIG profiles under `mixed`, names out of the `resources` block, renames, sharing of some
-  devices only. A whole resource that `renameByDefault` renames to `<name>.shared` keeps its labels under `<name>`.
+  devices only. A whole resource that `renameByDefault` renames to `<name>.shared` keeps its labels under `<name>`. A label whose key has a meaning
+  already, here or for the GPU Operator (`gpu.present`, `gpu.deploy.*`, `mig.config*`), is left out of such a block.
 - **`-SHARED`** ends the product where containers share the resource under its plain name. A renamed one says it by the name, and one replica is no
   sharing; with MPS such a device is still served through the MPS daemon, so `nvidia.com/mps.capable` is `true`.
 - **GPUs left out by `gpuDiscovery.gpus`** are in no label.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gpu_discovery.core import model, picture as pictures
 from gpu_discovery.labels import (
@@ -13,6 +13,7 @@ from gpu_discovery.labels import (
     machine,
     mig,
     mode,
+    names,
     resource,
     several,
     values,
@@ -43,15 +44,17 @@ FAMILIES_WITHOUT_GPUS: tuple[Family, ...] = (vgpu.vgpu_labels,)
 def make_labels(picture: pictures.Picture) -> LabelSet:
     """Every label but the timestamp, by key.
 
-    Resources from the config have names of the user's choice: where such a block would say something else under a
-    key of the node's own, the node's holds.
+    Resources from the config have names of the user's choice: where a label of such a block would have the key of
+    another label, whether this node has that one or not, it is left out.
     """
     families = FAMILIES if picture.gpus else FAMILIES_WITHOUT_GPUS
     node = merged(family(picture) for family in families)
     blocks = resource.resource_labels(picture)
-    everything = merged((blocks, node))
+    taken = {key for key in blocks.labels if key in node.labels or not names.may_be_of_resource(key)}
+    own = {key: value for key, value in blocks.labels.items() if key not in taken}
+    everything = merged((LabelSet(own, blocks.notices), node))
     legal = {key: value for key, value in sorted(everything.labels.items()) if _is_legal(key, value)}
-    return LabelSet(legal, (*everything.notices, *_collisions(blocks, node), *_illegal(everything.labels, legal)))
+    return LabelSet(legal, (*everything.notices, *_taken(taken), *_illegal(everything.labels, legal)))
 
 
 def _is_legal(key: str, value: str) -> bool:
@@ -64,8 +67,8 @@ def _illegal(labels: Mapping[str, str], legal: Mapping[str, str]) -> Iterator[mo
         yield model.Notice(f"illegal:{key}", f"label {key}={labels[key]!r} is not legal and is left out")
 
 
-def _collisions(blocks: LabelSet, node: LabelSet) -> tuple[model.Notice, ...]:
-    return tuple(
-        model.Notice(f"key-taken:{key}", f"label {key} has another meaning already: rename the resource of that name")
-        for key in sorted(blocks.labels.keys() & node.labels.keys())
-    )
+def _taken(keys: Iterable[str]) -> Iterator[model.Notice]:
+    told = ", ".join(sorted(keys))
+    if told:
+        text = f"{told}: this has another meaning already and is left out, rename the resource of that name"
+        yield model.Notice("keys-taken", text)

@@ -72,6 +72,9 @@ _MIG_WORDS = {
     "engines.ofa": "Optical flow engines",
 }
 
+_OTHERS = re.compile(r"nvidia\.com/(?:gpu\.present|gpu\.deploy|mig\.config|device-plugin\.config)(?:\..*)?")
+"""Keys under our prefix that the GPU Operator, its MIG manager and people set: never ours, whatever a resource is called."""
+
 REFERENCE = "reference"
 OWN = "own"
 _KNOWN = "a GPU is known"
@@ -390,12 +393,20 @@ _PLACEHOLDER = re.compile(r"<\w+>")
 
 def find(key: str) -> Key | None:
     """The row of a label's key, of several that fit the most special; None for a key that is not ours."""
+    if _OTHERS.fullmatch(key):
+        return None
     exact = next((row for row in KEYS if row.pattern == key), None)
     fitting = [] if exact else [row for row in KEYS if "<" in row.pattern and _fits(row.pattern, key)]
     return exact or max(fitting, key=lambda row: len(row.pattern), default=None)
 
 
+def may_be_of_resource(key: str) -> bool:
+    """Whether a resource out of the config may have this label: it is not one of others, nor of the node's own."""
+    row = find(key)
+    return row is not None and any(kind in row.pattern for kind in ("<resource>", "<profile>", "<index>"))
+
+
 def _fits(pattern: str, key: str) -> bool:
     literal = [re.escape(part) for part in _PLACEHOLDER.split(pattern)]
-    expression = "[0-9]+" if "<index>" in pattern else ".+"
+    expression = "[0-9]{1,3}" if "<index>" in pattern else ".+"
     return re.fullmatch(expression.join(literal), key) is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gpu_discovery.labels import values
 from tests import builders
 
@@ -110,10 +112,31 @@ def test_a_long_name_leaves_room_for_the_keys() -> None:
     assert len(own) == 2
 
 
+@pytest.mark.parametrize(
+    "name", ["gpu.present", "gpu.deploy", "gpu.deploy.driver", "mig.config", "device-plugin.config"]
+)
+def test_keys_of_others_are_never_touched(name: str) -> None:
+    """The GPU Operator and its MIG manager act by these; no name of a resource leads there, and a notice says so."""
+    plain = builders.make_labels([builders.make_gpu(0)])
+    made = builders.make_labels([builders.make_gpu(0)], gpus=[("*", f"nvidia.com/{name}")])
+    assert made.labels == plain.labels
+    assert [notice.cause for notice in made.notices] == ["keys-taken"]
+    assert f"nvidia.com/{name}.count" in made.notices[0].text
+
+
+@pytest.mark.parametrize("name", ["gpu.full", "gpu.model.fast"])
+def test_a_key_means_one_thing_on_every_node(name: str) -> None:
+    """A node that lacks the node's own label of that key doesn't give it to a resource."""
+    labels = builders.make_labels([builders.make_gpu(0)], gpus=[("*", f"nvidia.com/{name}")]).labels
+    assert f"nvidia.com/{name}.count" not in labels
+    assert labels[f"nvidia.com/{name}.replicas"] == "1"
+
+
 def test_a_name_that_means_something_else_already() -> None:
     """The node's own label holds, and a notice asks for another name."""
     options: dict[str, Any] = {"gpus": [("*A100*", "nvidia.com/gpu.physical")], "extra_labels": ("counts",)}
     made = builders.make_labels([builders.make_gpu(0), builders.make_gpu(1, name="Tesla T4")], **options)
     assert made.labels["nvidia.com/gpu.physical.count"] == "2"
     assert made.labels["nvidia.com/gpu.physical.product"] == "NVIDIA-A100-SXM4-40GB"
-    assert [notice.cause for notice in made.notices] == ["key-taken:nvidia.com/gpu.physical.count"]
+    assert [notice.cause for notice in made.notices] == ["keys-taken"]
+    assert made.notices[0].text.startswith("nvidia.com/gpu.physical.count: ")
