@@ -7,7 +7,7 @@ Variables, file and defaults are not click's business: a value that wasn't given
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -33,14 +33,21 @@ def _option(flag: goflags.Flag) -> Callable[[Command], Command]:
     field = flag.name.replace("-", "_")
     if flag.kind is goflags.Kind.BOOL:
         return click.option(*names, field, is_flag=True, default=None, help=flag.doc)
-    return click.option(*names, field, metavar=flag.kind.name, default=None, help=flag.doc, callback=_reader(flag.kind))
+    # The texts of all its occurrences, so that those of a list add up.
+    return click.option(
+        *names, field, metavar=flag.kind.name, multiple=True, default=None, help=flag.doc, callback=_reader(flag.kind)
+    )
 
 
-def _reader(kind: goflags.Kind) -> Callable[[click.Context, click.Parameter, str | None], goflags.Value | None]:
-    def read(_ctx: click.Context, _param: click.Parameter, text: str | None) -> goflags.Value | None:
+def _reader(kind: goflags.Kind) -> Callable[[click.Context, click.Parameter, Sequence[str]], goflags.Value | None]:
+    def read(_ctx: click.Context, _param: click.Parameter, texts: Sequence[str]) -> goflags.Value | None:
         try:
-            return None if text is None else goflags.parse_value(kind, text)
+            values = [goflags.parse_value(kind, text) for text in texts]
         except ValueError as error:
             raise click.BadParameter(str(error)) from error
+        if kind is goflags.Kind.LIST:
+            elements = tuple(element for value in values if isinstance(value, tuple) for element in value)
+            return elements if values else None
+        return values[-1] if values else None
 
     return read

@@ -30,6 +30,10 @@ def command(**given: object) -> None:
             ["--output", "x", "--exit-after", "1m30s", "--names", "a, b"],
             {"dry_run": None, "exit_after": 90.0, "names": ("a", "b"), "output_file": "x"},
         ),
+        (
+            ["--names", "a", "--output", "x", "--names", "b,c", "--output-file", "y"],
+            {"dry_run": None, "exit_after": None, "names": ("a", "b", "c"), "output_file": "y"},
+        ),
     ],
 )
 def test_flags_become_options_that_read_alike(argv: list[str], values: dict[str, object]) -> None:
