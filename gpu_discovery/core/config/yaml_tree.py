@@ -90,11 +90,19 @@ def parse(data: bytes) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.problem, error.context) if part)
+        if mark and _is_tab_indented(text, mark.line):
+            reason += " (a tab stands in the indentation; YAML wants blanks there)"
         raise YamlFault(f"not valid YAML: {reason}", mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
         raise YamlFault(f"not valid YAML: {error}") from error
     finally:
         loader.dispose()
+
+
+def _is_tab_indented(text: str, line: int) -> bool:
+    """The parser's own words for it name no tab."""
+    lines = text.splitlines()
+    return line < len(lines) and "\t" in lines[line][: len(lines[line]) - len(lines[line].lstrip())]
 
 
 def _decoded(data: bytes) -> str:
