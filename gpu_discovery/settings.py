@@ -5,12 +5,12 @@ Built by ``cli`` (and by the device plugin in one-process mode), read by ``daemo
 
 from __future__ import annotations
 
-from gpu_discovery.core.config import types as config_types
-from gpu_discovery.core.kit.frozen import frozen
+import dataclasses
+from collections.abc import Mapping
 
-DEFAULT_OUTPUT_FILE = "/etc/kubernetes/node-feature-discovery/features.d/gfd"
-DEFAULT_MACHINE_TYPE_FILE = "/sys/class/dmi/id/product_name"
-DEFAULT_DRIVER_ROOT_CTR_PATH = "/driver-root"
+from gpu_discovery.core import errors
+from gpu_discovery.core.config import reading, types as config_types, values
+from gpu_discovery.core.kit.frozen import frozen
 
 
 @frozen(kw_only=True)
@@ -21,6 +21,8 @@ class LabelerSettings:
     """The effective config file; flags and environment already override it, defaults are filled."""
     config_file: str = ""
     """Path as given; empty when there is none. Watched for edits."""
+    config_lines: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """1-based line of each key of that file, by dotted path."""
     warnings: tuple[str, ...] = ()
     """What loading wants said: lenient unknown keys, MPS over time-slicing, ignored positionals."""
     notes: tuple[str, ...] = ()
@@ -31,8 +33,8 @@ class LabelerSettings:
     no_timestamp: bool = False
     publish: tuple[str, ...] = ("file",)
     """``file``, ``stdout``."""
-    output_file: str = DEFAULT_OUTPUT_FILE
-    machine_type_file: str = DEFAULT_MACHINE_TYPE_FILE
+    output_file: str = values.DEFAULT_OUTPUT_FILE
+    machine_type_file: str = values.DEFAULT_MACHINE_TYPE_FILE
     fail_on_init_error: bool = True
     exit_after_s: float | None = None
     """End with an error when there was no good pass for so long since the start; None: never."""
@@ -43,7 +45,7 @@ class LabelerSettings:
     nfd_expiry_s: float | None = None
     host_root: str = "/"
     """Where /sys, /proc and /usr/share of the host are seen; another root in tests."""
-    driver_root_ctr_path: str = DEFAULT_DRIVER_ROOT_CTR_PATH
+    driver_root_ctr_path: str = values.DEFAULT_DRIVER_ROOT_CTR_PATH
     discovery_strategy: str = "auto"
     """``auto``, ``nvml``, ``tegra`` or ``vfio``."""
     mig_strategy: str = "none"
@@ -58,3 +60,7 @@ class LabelerSettings:
     def reference_compat(self) -> frozenset[str]:
         """Old behaviours that are switched on."""
         return frozenset(self.config.own.reference_compat)
+
+    def located(self, error: errors.ConfigError) -> errors.ConfigError:
+        """An error about a node where an entry is impossible, with the entry's place in the config file."""
+        return error.located(self.config_file, reading.line_of(self.config_lines, error.path))

@@ -46,7 +46,11 @@ def explain(ctx: click.Context, /, key: str, **given: object) -> None:
     if row is None:
         click.echo(_unknown(full_key, view.labels), err=True)
         ctx.exit(NO_SUCH_KEY)
-    for line in (*_head(full_key, row, view), *_facts(full_key, row, view.snapshot), *_config(row, settings, given)):
+    for line in (
+        *_head(full_key, row, view),
+        *_facts(full_key, row, view.snapshot),
+        *_config(full_key, row, settings, view, given),
+    ):
         click.echo(line)
 
 
@@ -104,10 +108,14 @@ def _wanted(key: str, row: names.Key, gpu_name: str | None = None) -> Callable[[
     return is_wanted
 
 
-def _config(row: names.Key, settings: labeler_settings.LabelerSettings, given: Mapping[str, object]) -> Iterator[str]:
+def _config(
+    key: str, row: names.Key, settings: labeler_settings.LabelerSettings, view: node.View, given: Mapping[str, object]
+) -> Iterator[str]:
     if row.config_paths:
         yield "Config"
-    lines, texts = _file(settings.config_file)
+    texts = load.read_bytes(settings.config_file).decode(errors="replace").splitlines() if settings.config_file else []
+    others = _entries_of_others(key, view)
+    lines = {path: line for path, line in settings.config_lines.items() if not path.startswith(others)}
     for path in row.config_paths:
         option = next((one for one in flags.OPTIONS if one.file_key == path), None)
         override = None if option is None else _override(option, given)
@@ -131,13 +139,17 @@ def _override(option: flags.Option, given: Mapping[str, object]) -> str | None:
     return f"{variable}={os.environ[variable]} in the environment"
 
 
-def _file(path: str) -> tuple[Mapping[str, int], list[str]]:
-    """Key paths with their lines, and the text, of the config file; it was read without a fault just now."""
-    if not path:
-        return {}, []
-    text = load.read_bytes(path)
-    lines = load.parse_config(text, path, lenient=True).lines
-    return lines, text.decode(errors="replace").splitlines()
+def _entries_of_others(key: str, view: node.View) -> tuple[str, ...]:
+    """Paths of the sharing entries that have no say in a label of one resource."""
+    resources = view.picture.resources
+    prefixes = [name for one in resources for name in (one.name, one.base_name) if key.startswith(f"{name}.")]
+    nearest = max(prefixes, key=len, default=None)
+    if nearest is None:
+        return ()
+    own = {(one.base_name, one.name) for one in resources if nearest in (one.name, one.base_name)}
+    sharing = view.picture.config.sharing
+    entries = [entry for section in (sharing.time_slicing, sharing.mps) if section for entry in section.resources]
+    return tuple(entry.path for entry in entries if not {(entry.name, entry.rename), (entry.name, entry.name)} & own)
 
 
 def _block(file: str, path: str, lines: Mapping[str, int], texts: list[str]) -> Iterator[str]:

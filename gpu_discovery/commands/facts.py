@@ -97,6 +97,8 @@ def shown(value: Any) -> str:
         return "not offered"
     if isinstance(value, model.Gpu):
         return f"{value.name}, {value.state.value}"
+    if isinstance(value, model.MigDevice):
+        return value.profile or "profile not known"
     if isinstance(value, enum.Enum):
         return str(value.value)
     if isinstance(value, bool):

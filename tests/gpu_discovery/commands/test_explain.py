@@ -62,6 +62,49 @@ def test_config_lines_are_quoted() -> None:
     assert "sharing.mps: not set" in lines
 
 
+SEVERAL_ENTRIES = """\
+flags: {migStrategy: mixed}
+sharing:
+  timeSlicing:
+    resources:
+    - name: nvidia.com/mig-1g.10gb
+      replicas: 2
+    - name: nvidia.com/gpu
+      replicas: 4
+    - name: nvidia.com/not-here
+      replicas: 9
+"""
+TWO_COUNTS = """\
+sharing:
+  timeSlicing:
+    resources:
+    - {name: nvidia.com/gpu, devices: ["0"], rename: nvidia.com/gpu.lat, replicas: 2}
+    - {name: nvidia.com/gpu, devices: ["1"], rename: nvidia.com/gpu.batch, replicas: 8}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sample", "key", "quoted"),
+    [
+        (SEVERAL_ENTRIES, "dgx-h100-mig", "mig-1g.10gb.replicas", [3, 4, 5, 6]),
+        (SEVERAL_ENTRIES, "dgx-h100-mig", "gpu.replicas", [3, 4, 7, 8]),
+        (TWO_COUNTS, "l40s-pair", "gpu.lat.replicas", [2, 3, 4]),
+        (TWO_COUNTS, "l40s-pair", "gpu.batch.replicas", [2, 3, 5]),
+        (TWO_COUNTS, "l40s-pair", "gpu.replicas", [2, 3, 4, 5]),
+        (TWO_COUNTS.replace("timeSlicing", "mps"), "l40s-pair", "mps.capable", [2, 3, 4, 5]),
+    ],
+)
+def test_only_the_entries_of_the_labels_resource_are_quoted(
+    tmp_path: pathlib.Path, text: str, sample: str, key: str, quoted: list[int]
+) -> None:
+    """Of a sharing section with many; a label of no resource in particular quotes all."""
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    lines = lines_of(key, "--sample", sample, "--config-file", file)
+    found = [int(line.removeprefix(f"{file}:").partition(":")[0]) for line in lines if line.startswith(f"{file}:")]
+    assert [number for number in found if number > 1] == quoted
+
+
 def test_what_wins_over_the_file_is_named() -> None:
     """A flag before a variable before the file before the default."""
     file = os.path.join(CONFIGS, "mixed.yaml")
