@@ -49,8 +49,8 @@ class Option(goflags.Flag):
     file_key: str = ""
     """The same as a key path."""
     default: goflags.Value | None = None
-    check: Callable[[str], str] | None = None
-    """Refuses a text, or one element of a list, with ValueError; else its canonical form."""
+    check: Callable[[Any], goflags.Value] | None = None
+    """Refuses a value, or one element of a list, with ValueError; else its canonical form."""
 
 
 @frozen
@@ -59,6 +59,33 @@ class Given:
 
     value: goflags.Value
     source: str
+
+
+@frozen
+class Sources:
+    """What was said, and where: by flags and variables, and by the file."""
+
+    chosen: Mapping[str, Given]
+    """By option name."""
+    loaded: load.Loaded
+    file: str
+
+    def value(self, name: str) -> goflags.Value | None:
+        """What a flag or variable says."""
+        return self.chosen[name].value if name in self.chosen else None
+
+    def error(self, name: str, reason: str) -> errors.SettingsError:
+        """An error that tells where the option's value came from; for options that are a key of the file as well."""
+        if name in self.chosen:
+            return errors.SettingsError(f"{self.chosen[name].source}: {reason}")
+        (option,) = named(name)
+        line = self.loaded.line_of(option.file_key)
+        return errors.ConfigError(reason, path=option.file_key, file=self.file, line=line)
+
+    def remark(self, name: str, text: str) -> str:
+        """The same as a text, for warnings."""
+        error = self.error(name, text)
+        return error.text if isinstance(error, errors.ConfigError) else str(error)
 
 
 def _choice(valid: Sequence[str]) -> Callable[[str], str]:
@@ -121,6 +148,7 @@ OPTIONS: tuple[Option, ...] = (
         setting="sleep_interval_s",
         attribute=("flags", "gfd", "sleep_interval_s"),
         file_key="flags.gfd.sleepInterval",
+        check=values.checked_interval_s,
     ),
     Option(
         name="output-file",
@@ -128,8 +156,8 @@ OPTIONS: tuple[Option, ...] = (
         kind=Kind.STRING,
         env=("GFD_OUTPUT_FILE",),
         doc="Where the feature file is written; an empty text means standard output.",
-        default=settings.DEFAULT_OUTPUT_FILE,
-        default_text=settings.DEFAULT_OUTPUT_FILE,
+        default=values.DEFAULT_OUTPUT_FILE,
+        default_text=values.DEFAULT_OUTPUT_FILE,
         setting="output_file",
         attribute=("flags", "gfd", "output_file"),
         file_key="flags.gfd.outputFile",
@@ -140,8 +168,8 @@ OPTIONS: tuple[Option, ...] = (
         kind=Kind.STRING,
         env=("GFD_MACHINE_TYPE_FILE",),
         doc="File that holds the machine's type.",
-        default=settings.DEFAULT_MACHINE_TYPE_FILE,
-        default_text=settings.DEFAULT_MACHINE_TYPE_FILE,
+        default=values.DEFAULT_MACHINE_TYPE_FILE,
+        default_text=values.DEFAULT_MACHINE_TYPE_FILE,
         setting="machine_type_file",
         attribute=("flags", "gfd", "machine_type_file"),
         file_key="flags.gfd.machineTypeFile",
@@ -182,8 +210,8 @@ OPTIONS: tuple[Option, ...] = (
         kind=Kind.STRING,
         env=("DRIVER_ROOT_CTR_PATH", "CONTAINER_DRIVER_ROOT"),
         doc="Where the driver's root is mounted in this container; the NVML library is looked for there first.",
-        default=settings.DEFAULT_DRIVER_ROOT_CTR_PATH,
-        default_text=settings.DEFAULT_DRIVER_ROOT_CTR_PATH,
+        default=values.DEFAULT_DRIVER_ROOT_CTR_PATH,
+        default_text=values.DEFAULT_DRIVER_ROOT_CTR_PATH,
         setting="driver_root_ctr_path",
         attribute=("flags", "plugin", "container_driver_root"),
         file_key="flags.plugin.containerDriverRoot",
@@ -288,6 +316,7 @@ OPTIONS: tuple[Option, ...] = (
         setting="nfd_expiry_s",
         attribute=("own", "nfd_expiry_s"),
         file_key="gpuDiscovery.nfdExpiry",
+        check=values.checked_span_s,
     ),
     Option(
         name="exit-after",
@@ -299,6 +328,7 @@ OPTIONS: tuple[Option, ...] = (
         setting="exit_after_s",
         attribute=("own", "exit_after_s"),
         file_key="gpuDiscovery.exitAfter",
+        check=values.checked_span_s,
     ),
     Option(
         name="remove-on-exit",
@@ -409,6 +439,14 @@ def named(*names: str) -> tuple[Option, ...]:
     return tuple(by_name[name] for name in names)
 
 
+HELP_GROUPS: Mapping[str, tuple[goflags.Flag, ...]] = {
+    "Flags of NVIDIA's GPU Feature Discovery": tuple(one for one in OPTIONS if one.origin is Origin.REFERENCE),
+    "Flags beyond it": tuple(one for one in OPTIONS if one.origin is Origin.OWN),
+    "Accepted, and without effect in this version": tuple(one for one in OPTIONS if one.origin is Origin.LATER),
+    "Other": (goflags.HELP, goflags.VERSION),
+}
+"""What ``--help`` shows, by title."""
+
 SNAPSHOT_SOURCE = named("snapshot", "sample")
 """What every command that reads GPUs takes instead of the machine."""
 CONFIG = named("config-file", "config-lenient")
@@ -426,26 +464,33 @@ def load_labeler_settings(
     ``given`` holds what the command line says, by option name with dashes or underscores (``goflags.parse`` or click);
     None and empty tuples count as not given. ``environ`` is ``os.environ`` unless told otherwise.
     """
-    chosen = _chosen(given, os.environ if environ is None else environ)
-    path = _plain(chosen, "config-file") or ""
-    loaded = _loaded(str(path), chosen)
-    config = _effective(loaded.config, chosen)
-    found = {option.setting: _final(option, config, chosen) for option in OPTIONS if option.setting}
-    publish, notes, publish_warnings = _publish(config, chosen, str(path))
-    sleep_s, sleep_warnings = _sleep_interval_s(found["sleep_interval_s"])
+    sources = _sources(given, os.environ if environ is None else environ)
+    config = _effective(sources.loaded.config, sources.chosen)
+    found = {option.setting: _final(option, config, sources) for option in OPTIONS if option.setting}
+    publish, notes, publish_warnings = _publish(config, sources)
+    sleep_s, sleep_warnings = _sleep_interval_s(found["sleep_interval_s"], sources)
     found |= {
         "config": config,
+        "config_lines": sources.loaded.lines,
         "publish": publish,
         "notes": notes,
         "sleep_interval_s": sleep_s,
-        "nfd_expiry_s": _span_s("nfd-expiry", found["nfd_expiry_s"]),
-        "exit_after_s": _span_s("exit-after", found["exit_after_s"]),
+        "nfd_expiry_s": _finite_s(found["nfd_expiry_s"]),
+        "exit_after_s": _finite_s(found["exit_after_s"]),
         "http_address": found["http_address"] or None,
-        "warnings": (*warnings, *loaded.warnings, *publish_warnings, *sleep_warnings),
+        "warnings": (*warnings, *sources.loaded.warnings, *publish_warnings, *sleep_warnings),
     }
     if found["snapshot_file"] and found["sample"]:
         raise errors.SettingsError("--snapshot and --sample exclude each other; give one of the two")
     return settings.LabelerSettings(**found)
+
+
+def early_log_format(given: Mapping[str, object], environ: Mapping[str, str]) -> str:
+    """The form of log lines for as long as the settings are not known, which may be because they can't be used."""
+    (option,) = named("log-format")
+    variable = next((environ[name] for name in option.env if name in environ), "")
+    asked = given.get(option.name, variable)
+    return str(asked if asked in values.LOG_FORMATS else option.default)
 
 
 def ignored_words(parsed: goflags.Parsed) -> tuple[str, ...]:
@@ -457,6 +502,12 @@ def ignored_words(parsed: goflags.Parsed) -> tuple[str, ...]:
         name = parsed.after.lstrip("-")
         return (f"ignored on the command line: {words} (a boolean takes its value as --{name}={parsed.ignored[0]})",)
     return (f"ignored on the command line: {words} (reading flags ends at the first word that is none)",)
+
+
+def _sources(given: Mapping[str, object], environ: Mapping[str, str]) -> Sources:
+    chosen = _chosen(given, environ)
+    path = str(chosen["config-file"].value) if "config-file" in chosen else ""
+    return Sources(chosen, _loaded(path, chosen), path)
 
 
 def _chosen(given: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, Given]:
@@ -484,8 +535,8 @@ def _checked(option: Option, given: Given) -> goflags.Value:
     try:
         if isinstance(given.value, tuple):
             elements = [element for element in given.value if element]
-            return tuple(option.check(element) if option.check else element for element in elements)
-        if isinstance(given.value, str) and option.check is not None:
+            return tuple(str(option.check(element)) if option.check else element for element in elements)
+        if option.check is not None:
             return option.check(given.value)
     except ValueError as error:
         raise errors.SettingsError(f"{given.source}: {error}") from error
@@ -495,16 +546,12 @@ def _checked(option: Option, given: Given) -> goflags.Value:
 def _loaded(path: str, chosen: Mapping[str, Given]) -> load.Loaded:
     if not path:
         return load.Loaded(types.Config(), (), {})
-    names = _plain(chosen, "reference-compat")
+    names = chosen["reference-compat"].value if "reference-compat" in chosen else None
     return load.load_file(
         path,
-        lenient=bool(_plain(chosen, "config-lenient")),
+        lenient="config-lenient" in chosen and bool(chosen["config-lenient"].value),
         reference_compat=names if isinstance(names, tuple) else None,
     )
-
-
-def _plain(chosen: Mapping[str, Given], name: str) -> goflags.Value | None:
-    return chosen[name].value if name in chosen else None
 
 
 def _effective(config: types.Config, chosen: Mapping[str, Given]) -> types.Config:
@@ -531,25 +578,23 @@ def _attribute(owner: Any, attribute: Sequence[str]) -> Any:
     return owner
 
 
-def _final(option: Option, config: types.Config, chosen: Mapping[str, Given]) -> Any:
+def _final(option: Option, config: types.Config, sources: Sources) -> Any:
     if option.attribute:
         return _attribute(config, option.attribute)
-    value = _plain(chosen, option.name)
+    value = sources.value(option.name)
     return option.default if value is None else value
 
 
-def _publish(
-    config: types.Config, chosen: Mapping[str, Given], path: str
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _publish(config: types.Config, sources: Sources) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """(outputs, notes, warnings). Asked for outputs win; else the reference's options decide between file and stdout."""
     output_file = config.flags.gfd.output_file
     asked = config.own.publish
     if asked is not None:
         if not asked:
-            raise errors.SettingsError(f"--publish names no output; valid: {', '.join(values.PUBLISH)}")
+            raise sources.error("publish", f"names no output; valid: {', '.join(values.PUBLISH)}")
         if "file" in asked and not output_file:
-            raise errors.SettingsError(
-                "--publish=file needs a path in --output-file; for standard output: --publish=stdout"
+            raise sources.error(
+                "publish", "the output file has no name: give --output-file, or publish to stdout in place of file"
             )
         return tuple(dict.fromkeys(asked)), (), ()
     publish = ("file",) if output_file else ("stdout",)
@@ -559,30 +604,20 @@ def _publish(
         return publish, (f"publishing {target}; this version writes no NodeFeature object",), ()
     if not wanted:
         return publish, (), ()
-    source = chosen["use-node-feature-api"].source if "use-node-feature-api" in chosen else path
     warning = (
-        f"a NodeFeature object is asked for ({source}), which this version doesn't write; publishing {target} instead: "
+        f"a NodeFeature object is asked for, which this version doesn't write; publishing {target} instead: "
         "mount its folder from the host into this pod and NFD's worker, and say --publish=file to settle it"
     )
-    return publish, (), (warning,)
+    return publish, (), (sources.remark("use-node-feature-api", warning),)
 
 
-def _sleep_interval_s(wanted_s: float) -> tuple[float, tuple[str, ...]]:
-    if wanted_s < 0:
-        raise errors.SettingsError("--sleep-interval is negative; give a time such as 60s, or infinite")
+def _sleep_interval_s(wanted_s: float, sources: Sources) -> tuple[float, tuple[str, ...]]:
     if wanted_s >= LEAST_SLEEP_S:
         return wanted_s, ()
-    text = durations.format_go_duration(wanted_s)
-    warning = (
-        f"a sleep interval of {text} is raised to 100ms; a bare number in the config file is nanoseconds, write 60s"
-    )
-    return LEAST_SLEEP_S, (warning,)
+    text = f"{durations.format_go_duration(wanted_s)} is raised to 100ms; a bare number in the file is nanoseconds"
+    return LEAST_SLEEP_S, (sources.remark("sleep-interval", f"{text}, write 60s"),)
 
 
-def _span_s(name: str, value_s: float | None) -> float | None:
+def _finite_s(value_s: float | None) -> float | None:
     """Seconds; None for never."""
-    if value_s is None or value_s == types.INFINITE_S:
-        return None
-    if value_s < 1:
-        raise errors.SettingsError(f"--{name} must be at least 1s, or infinite for never")
-    return value_s
+    return None if value_s == types.INFINITE_S else value_s

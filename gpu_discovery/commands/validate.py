@@ -1,64 +1,48 @@
 """``gpu-discovery validate``: what the daemon would say of a config file, without a GPU.
 
-With a sample machine or a recorded snapshot the entries are also held against that node, so that a device which isn't
-there is found before the file is rolled out.
+The file is read as the daemon reads it, with its options and variables, so that the verdict is the daemon's. With a
+sample machine or a recorded snapshot the entries are also held against that node, so that a device which isn't there
+is found before the file is rolled out.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Iterator
 
 import click
 
-from gpu_discovery import flags
+from gpu_discovery import flags, settings as labeler_settings
 from gpu_discovery.core import errors, model, options
-from gpu_discovery.core.config import compat, load, values
 
 
 @click.command(short_help="Check a config file, all faults at once.")
 @click.argument("file", required=False)
-@options.flag_options(*flags.SNAPSHOT_SOURCE)
-@click.option("--lenient", is_flag=True, help=flags.named("config-lenient")[0].doc)
-@click.option("--mig-strategy", type=click.Choice(values.MIG_STRATEGIES), help="MIG strategy to assume on the node.")
-@click.option(
-    "--reference-compat",
-    multiple=True,
-    type=click.Choice(tuple(compat.NAMES)),
-    help="An old behaviour to assume; repeatable.",
-)
+@options.flag_options(*flags.SNAPSHOT_SOURCE, *flags.named("config-lenient", "mig-strategy", "reference-compat"))
 @click.option("--schema", "is_schema_asked", is_flag=True, help="Print the JSON Schema of the config file and exit.")
-def validate(
-    file: str | None,
-    snapshot: str | None,
-    sample: str | None,
-    lenient: bool,
-    mig_strategy: str | None,
-    reference_compat: tuple[str, ...],
-    is_schema_asked: bool,
-) -> None:
-    """Check the config FILE: exit code 0 when it is valid, 1 when it isn't.
+def validate(file: str | None, *, is_schema_asked: bool, **given: object) -> None:
+    """Check the config FILE: exit code 0 when it is valid, 1 when it isn't, 2 when it can't be read.
 
     With --sample or --snapshot the entries must be possible on that machine too, and what it would serve is printed.
     """
     if is_schema_asked:
         click.echo(_schema_text(), nl=False)
         return
-    if file is None:
+    if not file:
         raise click.UsageError("name a config file, or ask for --schema")
-    node = _node(snapshot, sample)
-    data = load.read_bytes(file)
     try:
-        loaded = load.parse_config(data, file, lenient=lenient, reference_compat=reference_compat or None)
-        served = None if node is None else _served(node, loaded, file, mig_strategy)
+        settings = flags.load_labeler_settings({**given, "config-file": file})
+        served = list(_served(settings))
+    except errors.ConfigUnreadable:
+        raise
     except errors.ConfigError as error:
         for fault in (error, *error.others):
             click.echo(fault.text)
         sys.exit(1)
-    for warning in loaded.warnings:
+    for warning in settings.warnings:
         click.echo(f"warning: {warning}")
     click.echo(f"{file}: valid")
-    for line in served or ():
+    for line in served:
         click.echo(line)
 
 
@@ -70,25 +54,21 @@ def _schema_text() -> str:
     return json.dumps(json_schema.config_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _node(snapshot_file: str | None, sample: str | None) -> model.Snapshot | None:
-    if snapshot_file is None and sample is None:
-        return None
-    from gpu_discovery.core import samples
+def _served(settings: labeler_settings.LabelerSettings) -> Iterator[str]:
+    """What the recorded node would serve, line by line. Raises ConfigError with its place in the file."""
+    if not settings.snapshot_file and not settings.sample:
+        return
+    from gpu_discovery.core import resources, samples
 
-    return samples.read_recorded(snapshot_file=snapshot_file, sample=sample)
-
-
-def _served(node: model.Snapshot, loaded: load.Loaded, file: str, mig_strategy: str | None) -> Collection[str]:
-    """What the node would serve, line by line. Raises ConfigError with its place in the file."""
-    from gpu_discovery.core import resources
-
-    strategy = mig_strategy or loaded.config.flags.mig_strategy or "none"
+    node = samples.read_recorded(snapshot_file=settings.snapshot_file, sample=settings.sample)
     try:
-        found = resources.resources(node, loaded.config, mig_strategy=strategy)
+        found = resources.resources(node, settings.config, mig_strategy=settings.mig_strategy)
     except errors.ConfigError as error:
-        raise error.located(file, loaded.line_of(error.path)) from error
-    lines = [f"warning: {notice.text}" for notice in found.notices]
-    return lines + [_resource_line(resource) for resource in found.resources]
+        raise settings.located(error) from error
+    for notice in found.notices:
+        yield f"warning: {notice.text}"
+    for resource in found.resources:
+        yield _resource_line(resource)
 
 
 def _resource_line(resource: model.Resource) -> str:

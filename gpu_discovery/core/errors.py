@@ -3,6 +3,7 @@
     DiscoveryError
     ├── SettingsError            what the person gave cannot be used; a usage error, exit code 1
     │   └── ConfigError          the config file; carries file, line, key path, hint
+    │       └── ConfigUnreadable   it is not there, or cannot be opened
     ├── SnapshotError            a recorded snapshot cannot be read
     ├── NvmlUnavailable          NVML as a whole cannot be used; carries the finding and the code
     ├── NvmlCallFailed           one NVML call failed; carries call, code and the GPU it was for
@@ -65,6 +66,10 @@ class ConfigError(SettingsError):
     def located(self, file: str, line: int | None) -> ConfigError:
         """The same fault with its place in the file filled in."""
         return ConfigError(self.reason, path=self.path, file=file, line=line, hint=self.hint)
+
+
+class ConfigUnreadable(ConfigError):
+    """The config file as a whole: nothing is known of what stands in it."""
 
 
 class SnapshotError(DiscoveryError):

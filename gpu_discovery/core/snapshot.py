@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpu_discovery.core import errors, model
+from gpu_discovery.core.config import values
 from gpu_discovery.core.host import machine, pci
 from gpu_discovery.core.kit.frozen import frozen
 from gpu_discovery.core.platforms import facts
@@ -20,19 +21,17 @@ from gpu_discovery.core.platforms import facts
 if TYPE_CHECKING:
     from gpu_discovery.core.platforms import nvml
 
-STRATEGIES = ("auto", "nvml", "tegra", "vfio")
-
 
 @frozen(kw_only=True)
 class ReadOptions:
     """What to read, and from where."""
 
     host_root: str = "/"
-    driver_root_ctr_path: str = "/driver-root"
-    machine_type_file: str = machine.DEFAULT_MACHINE_TYPE_FILE
+    driver_root_ctr_path: str = values.DEFAULT_DRIVER_ROOT_CTR_PATH
+    machine_type_file: str = values.DEFAULT_MACHINE_TYPE_FILE
     """Under ``host_root``; empty: none wanted."""
     discovery_strategy: str = "auto"
-    """One of ``STRATEGIES``."""
+    """One of ``values.DISCOVERY_STRATEGIES``."""
     topology: bool = False
     """Read how near the GPUs are to each other as well."""
     keep_nvml_open: bool = False
@@ -111,8 +110,9 @@ class SnapshotCache:
             from gpu_discovery.core.platforms import tegra
 
             return tegra.TegraSource()
-        if strategy not in STRATEGIES:
-            raise ValueError(f"choosing a discovery strategy failed: {strategy!r} is none of {', '.join(STRATEGIES)}")
+        if strategy not in values.DISCOVERY_STRATEGIES:
+            valid = ", ".join(values.DISCOVERY_STRATEGIES)
+            raise ValueError(f"choosing a discovery strategy failed: {strategy!r} is none of {valid}")
         from gpu_discovery.core.platforms import detected, nvml
 
         self._nvml = nvml.NvmlSource(

@@ -88,6 +88,8 @@ class Labeler:
         """Bring the sinks in line with this snapshot, or keep what they have. No error of ours is raised."""
         try:
             view = self._viewed(snapshot)
+        except errors.ConfigError as error:
+            return self._impossible(str(self._settings.located(error)))
         except errors.SettingsError as error:
             return self._impossible(str(error))
         choice = self._choice(view)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import pathlib
 from collections.abc import Mapping
@@ -9,10 +10,43 @@ import pytest
 
 from gpu_discovery import flags, settings
 from gpu_discovery.core import errors
-from gpu_discovery.core.config import fields, objects, schema, types
+from gpu_discovery.core.config import fields, objects, schema, types, values
 from gpu_discovery.core.kit import durations, goflags
 
 OPTIONS = {option.name: option for option in flags.OPTIONS}
+
+
+SAMPLES = {
+    "mig-strategy": ("none", "single", "mixed"),
+    "fail-on-init-error": ("false", "true", "false"),
+    "oneshot": ("false", "true", "false"),
+    "no-timestamp": ("false", "true", "false"),
+    "sleep-interval": ("1s", "2s", "3s"),
+    "output-file": ("/1", "/2", "/3"),
+    "machine-type-file": ("/1", "/2", "/3"),
+    "use-node-feature-api": ("false", "true", "false"),
+    "device-discovery-strategy": ("auto", "nvml", "vfio"),
+    "driver-root-ctr-path": ("/1", "/2", "/3"),
+    "publish": ("file", "stdout", "file,stdout"),
+    "reference-compat": ("vfio-memory-bytes", "mig-invalid-labels", "timestamp-per-start"),
+    "extra-labels": ("counts", "models", "devices"),
+    "nfd-expiry": ("1h", "2h", "3h"),
+    "exit-after": ("1h", "2h", "3h"),
+    "remove-on-exit": ("false", "true", "false"),
+    "keep-nvml-open": ("false", "true", "false"),
+    "http-address": (":1", ":2", ":3"),
+    "log-format": ("text", "json", "text"),
+    "log-level": ("debug", "info", "error"),
+}
+"""Three texts for each option that can be given in three places."""
+
+
+def nested(path: str, value: object) -> str:
+    """A config file with one key; a text with commas is a list."""
+    content = value.split(",") if isinstance(value, str) and "," in value else value
+    for name in reversed(path.split(".")):
+        content = {name: content}
+    return json.dumps(content)
 
 
 def load(
@@ -47,7 +81,7 @@ def test_nothing_set_gives_the_references_defaults() -> None:
     found = load()
     assert dataclasses.replace(found, config=types.Config(), notes=()) == settings.LabelerSettings()
     assert found.notes == (
-        f"publishing the feature file {settings.DEFAULT_OUTPUT_FILE}; this version writes no NodeFeature object",
+        f"publishing the feature file {values.DEFAULT_OUTPUT_FILE}; this version writes no NodeFeature object",
     )
 
 
@@ -208,14 +242,15 @@ def test_an_empty_address_opens_no_port(tmp_path: pathlib.Path) -> None:
         ([], {"DEVICE_DISCOVERY_STRATEGY": "cuda"}, "DEVICE_DISCOVERY_STRATEGY: 'cuda' is not valid here; valid: auto"),
         ([], {"GFD_ONESHOT": "yes"}, "could not parse 'yes' as boolean value from environment variable GFD_ONESHOT"),
         ([], {"KUBE_API_BURST": "x"}, "could not parse 'x' as integer value from environment variable KUBE_API_BURST"),
-        (["--sleep-interval=-1s"], {}, "--sleep-interval is negative"),
+        (["--sleep-interval=-1s"], {}, "--sleep-interval: is negative"),
+        ([], {"GFD_SLEEP_INTERVAL": "-1s"}, "environment variable GFD_SLEEP_INTERVAL: is negative"),
         (["--publish=node-labels"], {}, "--publish: 'node-labels' is not valid here; valid: file, stdout"),
-        (["--publish="], {}, "--publish names no output"),
-        (["--publish=file", "-o", ""], {}, "--publish=file needs a path in --output-file"),
+        (["--publish="], {}, "--publish: names no output; valid: file, stdout"),
+        (["--publish=file", "-o", ""], {}, "--publish: the output file has no name"),
         (["--reference-compat=x"], {}, "--reference-compat: 'x' is not valid here; valid: mig-invalid-labels"),
         (["--extra-labels=counts,x"], {}, "--extra-labels: 'x' is not valid here"),
-        (["--exit-after=0"], {}, "--exit-after must be at least 1s"),
-        (["--nfd-expiry=-1h"], {}, "--nfd-expiry must be at least 1s"),
+        (["--exit-after=0"], {}, "--exit-after: must be at least 1s"),
+        (["--nfd-expiry=-1h"], {}, "--nfd-expiry: must be at least 1s"),
         (["--http-address=9402"], {}, "--http-address: '9402' is not host:port"),
         (["--log-level=loud"], {}, "--log-level: 'loud' is not valid here"),
         (["--snapshot=a", "--sample=t4"], {}, "--snapshot and --sample exclude each other"),
@@ -236,6 +271,88 @@ def test_a_tiny_sleep_interval_is_raised(text: str) -> None:
     found = load(f"--sleep-interval={text}")
     assert found.sleep_interval_s == 0.1
     assert "is raised to 100ms" in found.warnings[0]
+    assert found.warnings[0].startswith("--sleep-interval: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "gpuDiscovery:\n  publish: file\nflags: {gfd: {outputFile: ''}}\n",
+            "2: gpuDiscovery.publish: the output file",
+        ),
+        ("\ngpuDiscovery: {nfdExpiry: 60}\n", "2: gpuDiscovery.nfdExpiry: must be at least 1s"),
+    ],
+)
+def test_options_of_the_file_that_cannot_be_used_are_faults_of_their_line(
+    tmp_path: pathlib.Path, text: str, fault: str
+) -> None:
+    """Not of a flag that nobody gave."""
+    file = written(tmp_path, text)
+    with pytest.raises(errors.ConfigError) as caught:
+        load(file=file)
+    assert str(caught.value).startswith(f"{file}:{fault}")
+
+
+def test_a_flag_settles_what_the_file_leaves_contradictory(tmp_path: pathlib.Path) -> None:
+    """Outputs are judged when all has been merged."""
+    file = written(tmp_path, "gpuDiscovery: {publish: file}\nflags: {gfd: {outputFile: ''}}\n")
+    assert load("--output-file=/x", file=file).output_file == "/x"
+
+
+def test_a_tiny_sleep_interval_in_the_file_is_told_with_its_line(tmp_path: pathlib.Path) -> None:
+    """A bare number is nanoseconds there."""
+    file = written(tmp_path, "flags:\n  gfd:\n    sleepInterval: 60\n")
+    found = load(file=file)
+    assert found.sleep_interval_s == 0.1
+    assert found.warnings[0].startswith(f"{file}:3: flags.gfd.sleepInterval: 60ns is raised to 100ms")
+
+
+def test_settings_know_the_lines_of_the_file(tmp_path: pathlib.Path) -> None:
+    """So that an entry which turns out impossible on the node is told with its place."""
+    file = written(tmp_path, "sharing:\n  timeSlicing:\n    resources:\n    - {name: gpu, replicas: 2}\n")
+    fault = errors.ConfigError("is impossible", path="sharing.timeSlicing.resources[0].devices[3]")
+    assert load(file=file).located(fault).text == (
+        f"{file}:4: sharing.timeSlicing.resources[0].devices[3]: is impossible"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "environ", "form"),
+    [
+        ({}, {}, "text"),
+        ({"log-format": "json"}, {"GFD_LOG_FORMAT": "text"}, "json"),
+        ({}, {"GFD_LOG_FORMAT": "json"}, "json"),
+        ({"log-format": "xml"}, {}, "text"),
+        ({}, {"GFD_LOG_FORMAT": ""}, "text"),
+    ],
+)
+def test_the_log_format_is_known_before_the_settings(given: dict[str, str], environ: dict[str, str], form: str) -> None:
+    """The line that says why the settings can't be used has it already; what is no format is told by then."""
+    assert flags.early_log_format(given, environ) == form
+
+
+@pytest.mark.parametrize("option", [option for option in flags.OPTIONS if option.file_key], ids=lambda one: one.name)
+def test_flag_environment_and_file_of_every_option_win_in_that_order(
+    tmp_path: pathlib.Path, option: flags.Option
+) -> None:
+    """For each option that has all three; booleans set to false included."""
+    first, second, third = SAMPLES[option.name]
+    by_file = written(tmp_path, nested(option.file_key, json.loads(third) if third in ("true", "false") else third))
+    environ = {option.env[0]: second}
+
+    def effective(found: settings.LabelerSettings) -> object:
+        value: object = found.config
+        for name in option.attribute:
+            value = getattr(value, name)
+        return value
+
+    def meant(text: str) -> object:
+        return goflags.parse_value(option.kind, text)
+
+    assert effective(load(f"--{option.name}={first}", environ=environ, file=by_file)) == meant(first)
+    assert effective(load(environ=environ, file=by_file)) == meant(second)
+    assert effective(load(file=by_file)) == meant(third)
 
 
 def test_infinite_means_never() -> None:
@@ -259,14 +376,14 @@ def test_asking_for_a_node_feature_is_answered_with_the_file_and_a_warning(
     found = load(*argv, environ=environ)
     assert found.publish == ("file",)
     assert found.notes == ()
-    assert f"({source})" in found.warnings[0]
+    assert found.warnings[0].startswith(f"{source}: a NodeFeature object is asked for")
     assert "--publish=file" in found.warnings[0]
 
 
 def test_asking_for_a_node_feature_in_the_file_names_the_file(tmp_path: pathlib.Path) -> None:
     """So that a person finds the line."""
     file = written(tmp_path, "flags: {useNodeFeatureAPI: true}")
-    assert f"({file})" in load(file=file).warnings[0]
+    assert load(file=file).warnings[0].startswith(f"{file}:1: flags.useNodeFeatureAPI: a NodeFeature object is asked")
 
 
 @pytest.mark.parametrize("argv", [["--use-node-feature-api=false"], ["--use-node-feature-api", "--publish=file"]])

@@ -1,4 +1,4 @@
-"""What the schema can't say: entries of one file that contradict each other on every node.
+"""What the schema can't say: spans of time too short, and entries that contradict each other on every node.
 
 Whether two entries meet on this node's devices (an index here, a UUID there) is decided in ``core.resources``.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpu_discovery.core.config import types
+from gpu_discovery.core.config import types, values
 from gpu_discovery.core.config.reading import Reading
 
 
@@ -16,6 +16,16 @@ def check(config: types.Config, reading: Reading) -> None:
     for section in (config.sharing.time_slicing, config.sharing.mps):
         if section is not None:
             _check_section(section.resources, reading)
+    _check_span(config.own.nfd_expiry_s, "gpuDiscovery.nfdExpiry", reading)
+    _check_span(config.own.exit_after_s, "gpuDiscovery.exitAfter", reading)
+
+
+def _check_span(seconds: float | None, path: str, reading: Reading) -> None:
+    try:
+        if seconds is not None:
+            values.checked_span_s(seconds)
+    except ValueError as error:
+        reading.fault(path, reading.line(path), str(error), "a bare number is nanoseconds")
 
 
 def _check_section(entries: Sequence[types.SharingEntry], reading: Reading) -> None:

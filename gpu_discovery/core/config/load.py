@@ -59,7 +59,7 @@ def parse_config(
 
 
 def read_bytes(path: str) -> bytes:
-    """The file's bytes, one more than allowed at most. Raises ConfigError."""
+    """The file's bytes, one more than allowed at most. Raises ConfigUnreadable."""
     from gpu_discovery.core.config import yaml_tree
 
     try:
@@ -67,9 +67,9 @@ def read_bytes(path: str) -> bytes:
             return stream.read(yaml_tree.LARGEST_FILE_BYTES + 1)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise errors.ConfigError(f"opening the config file failed: {reason}", file=path) from error
+        raise errors.ConfigUnreadable(f"opening the config file failed: {reason}", file=path) from error
     except ValueError as error:
-        raise errors.ConfigError(f"opening the config file failed: {error}", file=repr(path)) from error
+        raise errors.ConfigUnreadable(f"opening the config file failed: {error}", file=repr(path)) from error
 
 
 def _read(data: bytes, gathered: reading.Reading) -> types.Config:

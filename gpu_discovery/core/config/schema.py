@@ -108,14 +108,14 @@ _GFD = Object(
             field="output_file",
             kind=_STRING,
             doc="Where the feature file is written; an empty text means standard output.",
-            default="`/etc/kubernetes/node-feature-discovery/features.d/gfd`",
+            default=f"`{values.DEFAULT_OUTPUT_FILE}`",
         ),
         Key(
             name="machineTypeFile",
             field="machine_type_file",
             kind=_STRING,
             doc="File that holds the machine's type.",
-            default="`/sys/class/dmi/id/product_name`",
+            default=f"`{values.DEFAULT_MACHINE_TYPE_FILE}`",
         ),
     ),
 )
@@ -164,7 +164,7 @@ _PLUGIN = Object(
             field="container_driver_root",
             kind=_STRING,
             doc="Where the driver's root is mounted in our container; the NVML library is looked for there first.",
-            default="`/driver-root`",
+            default=f"`{values.DEFAULT_DRIVER_ROOT_CTR_PATH}`",
         ),
         Key(
             name="sharedDevicesAllocationPolicy",

@@ -1,4 +1,4 @@
-"""Closed sets of values, and the texts with a form of their own: resource names, device references, addresses.
+"""Closed sets of values, default paths, and texts with a form of their own: resource names, device references, addresses.
 
 Shared by the config file and the command line, so that both refuse the same things with the same words. Every
 ``parse_*`` returns the canonical form or raises ValueError with the reason.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 
 from gpu_discovery.core import model
+from gpu_discovery.core.kit import logs
 
 RESOURCE_PREFIX = "nvidia.com/"
 LONGEST_RESOURCE_NAME = 63
@@ -22,8 +23,14 @@ ALLOCATION_POLICIES = ("distributed", "packed")
 UNMATCHED_GPUS = ("default", "skip", "error")
 EXTRA_LABELS = ("models", "counts", "devices", "share-memory")
 PUBLISH = ("file", "stdout")
-LOG_FORMATS = ("text", "json")
-LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = logs.FORMATS
+LOG_LEVELS = tuple(logs.LEVELS)
+
+DEFAULT_OUTPUT_FILE = "/etc/kubernetes/node-feature-discovery/features.d/gfd"
+DEFAULT_MACHINE_TYPE_FILE = "/sys/class/dmi/id/product_name"
+DEFAULT_DRIVER_ROOT_CTR_PATH = "/driver-root"
+LEAST_SPAN_S = 1.0
+"""Of a time after which something is given up."""
 
 SUBDOMAIN_PATTERN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 """RFC 1123, without its length."""
@@ -47,6 +54,20 @@ def parse_choice(text: str, valid: Collection[str]) -> str:
     if text not in valid:
         raise ValueError(f"{shown(text)} is not valid here; valid: {', '.join(valid)}")
     return text
+
+
+def checked_span_s(seconds: float) -> float:
+    """A time after which something is given up or runs out, in seconds; infinite: never."""
+    if seconds < LEAST_SPAN_S:
+        raise ValueError("must be at least 1s, or infinite for never")
+    return seconds
+
+
+def checked_interval_s(seconds: float) -> float:
+    """A time between two passes, in seconds."""
+    if seconds < 0:
+        raise ValueError("is negative; give a time such as 60s, or infinite")
+    return seconds
 
 
 def parse_text(text: str) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 
 from gpu_discovery.core import model
+from gpu_discovery.core.config import values
 from gpu_discovery.core.host import driver, files
 
-DEFAULT_MACHINE_TYPE_FILE = "/sys/class/dmi/id/product_name"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
-def read_host(root: str, machine_type_file: str = DEFAULT_MACHINE_TYPE_FILE) -> model.Host:
+def read_host(root: str, machine_type_file: str = values.DEFAULT_MACHINE_TYPE_FILE) -> model.Host:
     """The host's facts; an empty ``machine_type_file`` means that no machine type is wanted."""
     failures: list[model.ReadFailure] = []
     machine = _read_fact("machine", root, machine_type_file, failures) if machine_type_file else None

@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpu_discovery.core import errors, model
-from gpu_discovery.core.config import types as config_types
+from gpu_discovery.core.config import types as config_types, values
 from gpu_discovery.core.kit import globs
 from gpu_discovery.core.resources import selection, verdicts
 
 FULL_GPU = model.ResourceName("nvidia.com/gpu")
-STRATEGIES = ("none", "single", "mixed")
 
 
 @dataclass(slots=True)
@@ -58,8 +57,9 @@ def assign(
 
     Raises ConfigError for a resource of two kinds, and for an unmatched GPU where the config forbids that.
     """
-    if mig_strategy not in STRATEGIES:
-        raise errors.SettingsError(f"unknown MIG strategy {mig_strategy!r}: use one of {', '.join(STRATEGIES)}")
+    if mig_strategy not in values.MIG_STRATEGIES:
+        valid = ", ".join(values.MIG_STRATEGIES)
+        raise errors.SettingsError(f"unknown MIG strategy {mig_strategy!r}: use one of {valid}")
     made = Assignment()
     whole = [gpu for gpu in gpus if mig_strategy == "none" or not gpu.is_mig_enabled]
     migs = [] if mig_strategy == "none" else _mig_devices(gpus, health, now_s, made)

@@ -92,7 +92,7 @@ def test_a_gpu_without_a_rule_is_a_matter_of_policy(tmp_path: pathlib.Path, more
 
 def test_lenient_reading_warns(tmp_path: pathlib.Path) -> None:
     """The file is valid then."""
-    code, lines = validate(tmp_path, "bogus: 1\n", "--lenient")
+    code, lines = validate(tmp_path, "bogus: 1\n", "--config-lenient")
     assert code == 0
     assert lines[0].startswith("warning: f:1: bogus: unknown key")
 
@@ -121,7 +121,32 @@ def test_the_schema_is_printed() -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(found.stdout))
 
 
-@pytest.mark.parametrize("arguments", [[], ["/nonexistent"], ["/dev/null", "--sample", "nonexistent"]])
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("gpuDiscovery: {nfdExpiry: 0}\n", "f:1: gpuDiscovery.nfdExpiry: must be at least 1s"),
+        ("gpuDiscovery: {exitAfter: 10}\n", "f:1: gpuDiscovery.exitAfter: must be at least 1s"),
+        ("gpuDiscovery: {publish: file}\nflags: {gfd: {outputFile: ''}}\n", "f:1: gpuDiscovery.publish: the output"),
+        ("flags: {gfd: {sleepInterval: 10}}\n", "warning: f:1: flags.gfd.sleepInterval: 10ns is raised"),
+        ("flags: {useNodeFeatureAPI: true}\n", "warning: f:1: flags.useNodeFeatureAPI: a NodeFeature object"),
+    ],
+)
+def test_what_the_daemon_says_of_its_options_is_said_here(tmp_path: pathlib.Path, text: str, verdict: str) -> None:
+    """T21: the same verdict, from the same code, as when the daemon starts with that file."""
+    code, lines = validate(tmp_path, text)
+    assert lines[0].startswith(verdict)
+    assert code == (0 if verdict.startswith("warning") else 1)
+
+
+def test_variables_count_as_they_do_for_the_daemon(tmp_path: pathlib.Path) -> None:
+    """So that in its container the answer is the one that it gets."""
+    file = tmp_path / "f"
+    file.write_text("bogus: 1\n")
+    found = testing.CliRunner(env={"GFD_CONFIG_LENIENT": "true"}).invoke(commands.main, ["validate", str(file)])
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [[], [""], ["/nonexistent"], ["/"], ["/dev/null", "--sample", "nonexistent"]])
 def test_a_question_that_cannot_be_answered_is_exit_code_2(arguments: list[str]) -> None:
     """No file, one that isn't there, no such machine."""
     found = testing.CliRunner().invoke(commands.main, ["validate", *arguments])

@@ -207,15 +207,17 @@ def test_one_failing_sink_does_not_stop_the_others():
 
 def test_settings_that_are_impossible_on_this_node_keep_what_is_published():
     """An entry for a GPU that is not there is told, and the labels stay."""
-    section = config_types.SharingSection(resources=(builders.make_entry(devices=["7"]),))
+    entry = builders.make_entry(devices=["7"], path="sharing.mps.resources[0]")
+    section = config_types.SharingSection(resources=(entry,))
     config = config_types.Config(sharing=config_types.Sharing(time_slicing=section))
+    settings = make_settings(config=config, config_file="f.yaml", config_lines={entry.path: 7})
     sink = MemorySink()
     first = make_labeler(sink)
     first.publish(make_node())
     before = dict(sink.labels)
-    outcome = make_labeler(sink, settings=make_settings(config=config), predecessor=first).publish(make_node())
+    outcome = make_labeler(sink, settings=settings, predecessor=first).publish(make_node())
     assert "settings" in outcome.causes
-    assert outcome.failure
+    assert outcome.failure.startswith(f"f.yaml:7: {entry.path}.devices[0]: ")
     assert not outcome.is_published
     assert sink.labels == before
 
