@@ -10,7 +10,7 @@ from typing import TextIO
 
 import gpu_discovery
 from gpu_discovery import flags
-from gpu_discovery.core.kit import goflags, title
+from gpu_discovery.core.kit import goflags, streams, title
 
 _HELP_WORDS = ("help", "h")
 
@@ -29,14 +29,25 @@ def run(argv: Sequence[str], environ: Mapping[str, str], *, stdout: TextIO, stde
         stderr.write(f"{flags.PROGRAM}: {error}\nTry {flags.PROGRAM} --help.\n")
         return 1
     if parsed.values.get("help") or parsed.ignored[:1] in [(word,) for word in _HELP_WORDS]:
-        stdout.write(goflags.help_text(flags.PROGRAM, flags.SUMMARY, flags.COMMAND_LINE))
-        return 0
+        return _print(goflags.help_text(flags.PROGRAM, flags.SUMMARY, flags.HELP_GROUPS), stdout, stderr)
     if parsed.values.get("version"):
-        stdout.write(f"{flags.PROGRAM} version {gpu_discovery.__version__}\n")
-        return 0
+        return _print(f"{flags.PROGRAM} version {gpu_discovery.__version__}\n", stdout, stderr)
     from gpu_discovery import daemon
 
     loader = functools.partial(
         flags.load_labeler_settings, parsed.values, environ, warnings=flags.ignored_words(parsed)
     )
-    return daemon.run_labeler(loader)
+    return daemon.run_labeler(loader, log_format=flags.early_log_format(parsed.values, environ))
+
+
+def _print(text: str, stdout: TextIO, stderr: TextIO) -> int:
+    """The exit code."""
+    try:
+        stdout.write(text)
+        stdout.flush()
+    except OSError as error:
+        streams.silence(stdout)
+        if not isinstance(error, BrokenPipeError):
+            stderr.write(f"{flags.PROGRAM}: writing to standard output failed: {error.strerror}\n")
+        return 1
+    return 0

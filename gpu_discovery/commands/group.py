@@ -6,12 +6,14 @@ hides none of the others.
 
 from __future__ import annotations
 
+import sys
 from importlib import metadata
 from typing import Any
 
 import click
 
 from gpu_discovery.core import errors
+from gpu_discovery.core.kit import streams
 
 ENTRY_POINTS = "gpu_discovery.commands"
 COULD_NOT_ANSWER = 2
@@ -35,6 +37,13 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except errors.DiscoveryError as error:
             raise _Refusal(str(error)) from error
+        except OSError as error:
+            # Commands turn errors of files into ours, so one without a file is about a standard stream. That nobody
+            # reads it any more is no error: click ends the program then.
+            if error.filename is not None or isinstance(error, BrokenPipeError):
+                raise
+            streams.silence(sys.stdout)
+            raise _Refusal(f"writing to standard output failed: {error.strerror}") from error
 
 
 class _Refusal(click.ClickException):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import gpu_discovery
 from gpu_discovery.core import errors
-from gpu_discovery.core.kit import logs, loops, watch
+from gpu_discovery.core.kit import logs, loops, streams, watch
 from gpu_discovery.daemon import loop, port, telling
 from gpu_discovery.daemon.machinery import Job, Observation, Settings
 from gpu_discovery.daemon.passes import Look, PassEnd, Passes
@@ -28,14 +28,17 @@ _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _DEVICE_WORDS = (b"nvidia", b"SUBSYSTEM=pci")
 _CLOCK_GRAIN_NS = 50_000_000
 """A file written within so long of being read may have been written after."""
-_TOLD_APART = ("config", "config_file", "warnings", "notes")
+_TOLD_APART = ("config", "config_file", "config_lines", "warnings", "notes")
 
 _log = logs.Log("gpu_discovery.daemon")
 
 
-def run_labeler(loader: Loader) -> int:
-    """The exit code: 0 after a good oneshot pass or a signal, 1 after a failure. ``loader`` raises SettingsError."""
-    logs.configure(log_format="text", level="info", stream=sys.stderr)
+def run_labeler(loader: Loader, *, log_format: str = "text") -> int:
+    """The exit code: 0 after a good oneshot pass or a signal, 1 after a failure. ``loader`` raises SettingsError.
+
+    ``log_format`` counts until the settings are known.
+    """
+    logs.configure(log_format=log_format, level="info", stream=sys.stderr)
     process = Process(loader)
     try:
         settings = process.load()
@@ -199,4 +202,4 @@ def _flush() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.silence(sys.stdout)

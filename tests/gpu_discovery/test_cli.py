@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pathlib
 import subprocess
@@ -66,6 +67,31 @@ def test_a_misplaced_key_ends_the_program(tmp_path: pathlib.Path) -> None:
     assert (found.returncode, found.stdout) == (1, "")
     assert f"{file}:3: flags.renameByDefault" in found.stderr
     assert "sharing.timeSlicing.renameByDefault" in found.stderr
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["--version"]])
+def test_output_that_cannot_be_written_is_an_error_without_a_traceback(argv: list[str]) -> None:
+    """A full disk is named; a pipe that nobody reads needs no word."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        found = subprocess.run(
+            [sys.executable, "-m", "gpu_discovery", *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert found.returncode == 1
+    assert found.stderr == "gpu-feature-discovery: writing to standard output failed: No space left on device\n"
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w", encoding="utf-8") as pipe:
+        found = subprocess.run(
+            [sys.executable, "-m", "gpu_discovery", *argv], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (found.returncode, found.stderr) == (1, "")
+
+
+def test_settings_that_cannot_be_used_are_told_in_the_log_format_asked_for() -> None:
+    """A collector of JSON lines can read why a process ended at once."""
+    found = run_process("--mig-strategy=x", GFD_LOG_FORMAT="json")
+    assert found.returncode == 1
+    assert "--mig-strategy: 'x' is not valid here" in json.loads(found.stderr)["message"]
 
 
 def test_reading_options_loads_no_large_library() -> None:

@@ -8,13 +8,14 @@ variables that count as set although they are empty. A flag is a row; what it me
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpu_discovery.core.kit import durations, gotext
 from gpu_discovery.core.kit.frozen import frozen
 
 INFINITE = "infinite"
 """Accepted wherever a duration is."""
+_HELP_WIDTH = 100
 
 Value = str | bool | int | float | tuple[str, ...]
 
@@ -119,17 +120,28 @@ def parse_value(kind: Kind, text: str) -> Value:
             return tuple(part.strip() for part in text.split(","))
 
 
-def help_text(program: str, summary: str, flags: Iterable[Flag]) -> str:
-    """The text of ``--help``."""
-    lines = [f"Usage: {program} [flags]", "", summary, ""]
-    for flag in flags:
-        names = ", ".join(("-" if len(name) == 1 else "--") + name for name in (flag.name, *flag.aliases))
-        kind = "" if flag.kind is Kind.BOOL else f" {flag.kind.value}"
-        notes = [f"default: {flag.default_text}"] if flag.default_text else []
-        notes += ["env: " + ", ".join(flag.env)] if flag.env else []
-        lines.append(f"  {names}{kind}")
-        lines.append(f"      {flag.doc}" + (f" [{'; '.join(notes)}]" if notes else ""))
+def help_text(program: str, summary: str, groups: Mapping[str, Iterable[Flag]]) -> str:
+    """The text of ``--help``; ``groups`` are flags by title."""
+    lines = [f"Usage: {program} [flags]", "", summary]
+    for title, flags in groups.items():
+        lines += ["", f"{title}:"]
+        for flag in flags:
+            lines += _help_lines(flag)
     return "\n".join(lines) + "\n"
+
+
+def _help_lines(flag: Flag) -> Iterator[str]:
+    import textwrap
+
+    names = ", ".join(("-" if len(name) == 1 else "--") + name for name in (flag.name, *flag.aliases))
+    is_switch = flag.kind is Kind.BOOL and not flag.env
+    yield f"  {names}" + ("" if is_switch else "[=false]" if flag.kind is Kind.BOOL else f" {flag.kind.value}")
+    notes = [f"default: {flag.default_text}"] if flag.default_text else []
+    notes += ["env: " + ", ".join(flag.env)] if flag.env else []
+    text = f"{flag.doc} [{'; '.join(notes)}]" if notes else flag.doc
+    yield from textwrap.wrap(
+        text, _HELP_WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6, break_on_hyphens=False
+    )
 
 
 def _split(word: str, by_name: Mapping[str, Flag]) -> tuple[Flag, str | None]:

@@ -84,6 +84,20 @@ def test_an_unknown_command_is_a_usage_error() -> None:
     assert "No such command 'lables'" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments", [["labels", "--sample", "t4"], ["validate", "--schema"], ["snapshot", "--sample", "t4"]]
+)
+def test_output_that_cannot_be_written_is_exit_code_2(arguments: list[str]) -> None:
+    """In one line, without a traceback."""
+    script = "import sys; from gpu_discovery import commands; commands.main(sys.argv[1:])"
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", script, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == "Error: writing to standard output failed: No space left on device\n"
+
+
 def test_only_the_command_asked_for_is_loaded() -> None:
     """Neither the other commands nor what only a terminal needs are imported."""
     script = (

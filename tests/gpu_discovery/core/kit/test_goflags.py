@@ -117,11 +117,20 @@ def test_a_variable_that_cannot_be_read_is_named() -> None:
 
 
 def test_help_names_every_flag_with_its_variables_and_default() -> None:
-    """Flags of one letter have one dash."""
-    text = goflags.help_text("program", "Does things.", FLAGS)
-    assert "Usage: program [flags]" in text
+    """In its group, flags of one letter with one dash, booleans with the form that sets them false."""
+    text = goflags.help_text("program", "Does things.", {"Flags": FLAGS, "Other": (goflags.HELP,)})
+    assert text.startswith("Usage: program [flags]\n\nDoes things.\n\nFlags:\n  --oneshot[=false]\n")
     assert "--output-file, --output, -o string\n      Where. [env: NEW_OUTPUT, OUTPUT]" in text
     assert "--sleep-interval duration\n      How long. [default: 1m0s; env: SLEEP]" in text
+    assert text.endswith("\n\nOther:\n  --help, -h\n      Show this text and exit.\n")
+
+
+def test_lines_of_help_fit_on_a_screen() -> None:
+    """However long a flag's text is; words with dashes in them stay whole."""
+    flag = goflags.Flag(name="long", kind=goflags.Kind.STRING, doc="a-long-word " * 30)
+    lines = goflags.help_text("program", "Does things.", {"Flags": (flag,)}).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert all(line.split() == ["a-long-word"] * len(line.split()) for line in lines[6:])
 
 
 @hypothesis.settings(deadline=None)
