@@ -11,6 +11,7 @@ STRATEGIES = ("none", "single", "mixed")
 
 _BASES = ("nvidia.com/gpu", "nvidia.com/mig-1g.5gb", "nvidia.com/gpu-fast", "nvidia.com/mig-1c.3g.20gb")
 _RENAMES = (
+    "nvidia.com/gpu",
     "nvidia.com/gpu.lat",
     "nvidia.com/gpu.physical",
     "nvidia.com/gpu.shared",
@@ -28,7 +29,6 @@ def configs(draw: st.DrawFn, *, by_index: bool = True) -> config_types.Config:
     Without ``by_index`` nothing in it depends on the order in which a driver lists its GPUs.
     """
     extra = _EXTRA if by_index else tuple(name for name in _EXTRA if name != "devices")
-    old = tuple(name for name in compat.NAMES if by_index or name != compat.MIG_INVALID_LABELS)
     return builders.make_config(
         time_slicing=draw(_entries(by_index=by_index)),
         mps=draw(_entries(by_index=by_index)),
@@ -39,7 +39,7 @@ def configs(draw: st.DrawFn, *, by_index: bool = True) -> config_types.Config:
         exclude=draw(_selectors(by_index=by_index)),
         unmatched_gpus=draw(st.sampled_from(("default", "skip", "error"))),
         extra_labels=tuple(draw(st.lists(st.sampled_from(extra), unique=True))),
-        reference_compat=tuple(draw(st.lists(st.sampled_from(old), unique=True))),
+        reference_compat=tuple(draw(st.lists(st.sampled_from(tuple(compat.NAMES)), unique=True))),
     )
 
 

@@ -30,9 +30,9 @@ somebody asks. [compatibility.md](compatibility.md) lists every difference. "Fro
 - **`nvidia.com/gpu.*` describes physical GPUs of one model.** On a node with several models that is the most numerous one, of equally many the one
   with least memory, then the first by name; a block per model tells the rest. Its `replicas` and `sharing-strategy` say how whole GPUs of that model
   are served: as `nvidia.com/gpu` where that is one of the ways, else by the first resource by name; 0 replicas when none of them is served whole.
-- **Strategy `single` is the exception**: once a GPU has MIG on, `nvidia.com/gpu.*` describes what is served under that name: MIG devices of one
-  profile, or whole GPUs while no MIG device exists, or nothing, with count and replicas 0 and the plain product. What is left out has its reason in
-  `nvidia.com/mig.invalid-reason`.
+- **MIG devices that are served as `nvidia.com/gpu` are the exception**: by strategy `single`, or by a rule that calls them so. Then
+  `nvidia.com/gpu.*` describes them. Under strategy `single`, once a GPU has MIG on, that is MIG devices of one profile, or whole GPUs while no MIG
+  device exists, or nothing, with count and replicas 0 and the plain product. What is left out has its reason in `nvidia.com/mig.invalid-reason`.
 - **Every other resource has a block under its own name**: MIG profiles under `mixed`, names out of the `resources` block, renames, sharing of some
   devices only. A whole resource that `renameByDefault` renames to `<name>.shared` keeps its labels under `<name>`. A label whose key has a meaning
   already, here or for the GPU Operator (`gpu.present`, `gpu.deploy.*`, `mig.config*`), is left out of such a block.

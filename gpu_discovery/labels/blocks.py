@@ -6,6 +6,7 @@ count, replicas, sharing strategy and memory; then the architecture, or the engi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -62,10 +63,16 @@ def gpu_block(
 
 
 def mig_block(prefix: str, devices: Sequence[model.Device], sharing: SharingFacts, *, count: int) -> LabelSet:
-    """Labels of MIG devices of one profile; the parents may be of several models, the most numerous is named."""
+    """Labels of MIG devices.
+
+    A rule may put several profiles behind one name, and the parents may be of several models: the most numerous of each
+    is described, of equally many the first by name.
+    """
+    counts = Counter(map(_profile, devices))
+    profile = min(counts, key=lambda profile: (-counts[profile], profile))
+    devices = [device for device in devices if _profile(device) == profile]
     attributes = _attributes(devices)
     parents = models.primary(device.gpu for device in devices)
-    profile = (devices[0].mig.profile or "") if devices[0].mig is not None else ""
     product = product_label(f"{prefix}.product", parents[0].name, "MIG", profile.replace("+", "."), *sharing.suffixes)
     labels = {
         **product.labels,
@@ -118,6 +125,10 @@ def share_label(
     if not is_asked or sharing.strategy is not model.SharingStrategy.MPS or memory_bytes is None:
         return {}
     return {f"{prefix}.share-memory": str(memory_bytes // sharing.replicas // models.MIB)}
+
+
+def _profile(device: model.Device) -> str:
+    return (device.mig.profile or "") if device.mig is not None else ""
 
 
 def _attributes(devices: Sequence[model.Device]) -> model.MigAttributes | None:

@@ -4,8 +4,9 @@ They describe the physical GPUs of one model, the node's only one or its most nu
 how whole GPUs of that model are served: as ``nvidia.com/gpu`` where that exists, else as the first resource by name;
 0 replicas when none of them is, because MIG is on for all.
 
-Strategy single is the exception: once a GPU has MIG on, they describe what is served as ``nvidia.com/gpu``, which
-is MIG devices, or whole GPUs, or nothing.
+MIG devices that are served as ``nvidia.com/gpu`` are the exception: by strategy single, or by a rule or rename that
+calls them so. Then they are described instead. Under strategy single, once a GPU has MIG on, it is what is served that
+is described: those, or whole GPUs, or nothing.
 """
 
 from __future__ import annotations
@@ -19,17 +20,26 @@ from gpu_discovery.labels.family import LabelSet, merged
 
 def gpu_labels(picture: pictures.Picture) -> LabelSet:
     """The block of ``nvidia.com/gpu``."""
-    if picture.mig_strategy != "single" or not any(gpu.is_mig_enabled for gpu in picture.gpus):
-        return _physical(picture, picture.gpus)
-    if mig_invalid.is_asked_for(picture):
+    is_single = picture.mig_strategy == "single" and any(gpu.is_mig_enabled for gpu in picture.gpus)
+    if is_single and mig_invalid.is_asked_for(picture):
         return merged((_physical(picture, picture.gpus), mig_invalid.invalid_labels(picture)))
-    served = [resource for resource in picture.resources if resource.base_name == names.GPU]
-    if served and served[0].devices[0].mig is not None:
+    served = _mig_served(picture.resources)
+    if served:
         return _mig(served)
+    if not is_single:
+        return _physical(picture, picture.gpus)
     if not picture.resources:
         return _nothing(picture)
     whole = [device.gpu for resource in picture.resources for device in resource.devices if device.mig is None]
     return _physical(picture, whole or picture.gpus)
+
+
+def _mig_served(resources: Sequence[model.Resource]) -> list[model.Resource]:
+    """Those of MIG devices that are called ``nvidia.com/gpu``, or were before sharing gave them another name."""
+    called = [resource for resource in resources if names.GPU in (resource.name, resource.base_name)]
+    if any(resource.name == names.GPU and resource.devices[0].mig is None for resource in called):
+        return []
+    return [resource for resource in called if resource.devices[0].mig is not None]
 
 
 def _physical(picture: pictures.Picture, gpus: Sequence[model.Gpu]) -> LabelSet:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpu_discovery.core import picture as pictures
 from gpu_discovery.core.config import compat
-from gpu_discovery.labels import blocks, names
+from gpu_discovery.labels import blocks, models, names
 from gpu_discovery.labels.family import LabelSet, merged
 
 _REASONS = {
@@ -32,14 +32,14 @@ def is_asked_for(picture: pictures.Picture) -> bool:
 
 def invalid_labels(picture: pictures.Picture) -> LabelSet:
     """The reference's set, to be laid over the labels of the physical GPUs."""
-    first = next(gpu for gpu in picture.gpus if gpu.is_mig_enabled)
+    parents = models.primary(gpu for gpu in picture.gpus if gpu.is_mig_enabled)
     rest = {
         names.GPU + ".count": "0",
         names.GPU + ".replicas": "0",
         names.GPU + ".sharing-strategy": "",
         names.GPU + ".memory": "0",
     }
-    return merged((LabelSet(rest), blocks.product_label(names.GPU + ".product", first.name, "MIG", "INVALID")))
+    return merged((LabelSet(rest), blocks.product_label(names.GPU + ".product", parents[0].name, "MIG", "INVALID")))
 
 
 def _is_invalid(picture: pictures.Picture) -> bool:

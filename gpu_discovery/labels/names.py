@@ -103,7 +103,7 @@ _SHARING = ("sharing.timeSlicing", "sharing.mps")
 _GPUS = ("gpuDiscovery.gpus",)
 _STRATEGY = ("flags.migStrategy",)
 _EXTRA = ("gpuDiscovery.extraLabels",)
-_SINGLE = "strategy single, and MIG devices are served"
+_SINGLE = "MIG devices are served as `nvidia.com/gpu`: by strategy single, or by a rule that calls them so"
 _NEEDED = "the node has several models, or a GPU can't be read, or `counts` is asked for"
 _SEVERAL = "the node has several models, or `models` is asked for"
 

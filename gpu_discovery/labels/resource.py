@@ -7,8 +7,6 @@ sharing of some devices only) get the same block under the name they are adverti
 
 from __future__ import annotations
 
-from collections import Counter
-
 from gpu_discovery.core import model, picture as pictures
 from gpu_discovery.labels import blocks, models, names
 from gpu_discovery.labels.family import LabelSet, merged
@@ -33,15 +31,4 @@ def _block(prefix: str, resource: model.Resource, picture: pictures.Picture) -> 
     if resource.devices[0].mig is None:
         gpus = models.primary(device.gpu for device in resource.devices)
         return blocks.gpu_block(prefix, gpus, sharing, picture, count=count)
-    return blocks.mig_block(prefix, _of_one_profile(resource), sharing, count=count)
-
-
-def _of_one_profile(resource: model.Resource) -> list[model.Device]:
-    """A rule may put several profiles behind one name; the most numerous is described, then the first by name."""
-    counts = Counter(_profile(device) for device in resource.devices)
-    chosen = min(counts, key=lambda profile: (-counts[profile], profile))
-    return [device for device in resource.devices if _profile(device) == chosen]
-
-
-def _profile(device: model.Device) -> str:
-    return (device.mig.profile or "") if device.mig is not None else ""
+    return blocks.mig_block(prefix, resource.devices, sharing, count=count)

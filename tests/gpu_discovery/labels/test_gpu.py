@@ -157,6 +157,44 @@ def test_single_with_some_mig_devices_shared() -> None:
     assert block(gpus, "nvidia.com/gpu.shared", **options) == shared
 
 
+MIG_AS_GPUS: list[dict[str, Any]] = [
+    {"mig": [("*", "nvidia.com/gpu")]},
+    {"time_slicing": [builders.make_entry(2, name="nvidia.com/mig-1g.5gb", rename="nvidia.com/gpu")]},
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "replicas"), list(zip(MIG_AS_GPUS, ("1", "2"), strict=True)), ids=["rule", "rename"]
+)
+def test_mixed_describes_mig_devices_that_are_called_gpu(options: dict[str, Any], replicas: str) -> None:
+    """What ``nvidia.com/gpu`` is to the kubelet its labels describe, whatever the strategy is called."""
+    labels = builders.make_labels([builders.make_mig_gpu(0)], mig_strategy="mixed", **options).labels
+    assert labels["nvidia.com/gpu.product"] == "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"
+    assert (labels["nvidia.com/gpu.count"], labels["nvidia.com/gpu.replicas"]) == ("7", replicas)
+    assert labels["nvidia.com/gpu.slices.gi"] == "1"
+    assert "nvidia.com/mig.invalid-reason" not in labels
+
+
+def test_several_profiles_that_are_called_gpu() -> None:
+    """Whatever stands first, the most numerous profile is described and all are counted."""
+    for profiles in (("2g.10gb", "1g.5gb", "1g.5gb"), ("1g.5gb", "1g.5gb", "2g.10gb")):
+        node = [builders.make_mig_gpu(0, profiles)]
+        expected = ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "3", "1", "none")
+        assert block(node, mig_strategy="mixed", mig=[("*", "nvidia.com/gpu")]) == expected
+
+
+def test_a_renamed_whole_gpu_leaves_the_name_to_mig_devices() -> None:
+    """The common keys are of what has the name now; the renamed one has its block."""
+    entries = [
+        builders.make_entry(2, rename="nvidia.com/gpu.lat"),
+        builders.make_entry(3, name="nvidia.com/mig-1g.5gb", rename="nvidia.com/gpu"),
+    ]
+    options: dict[str, Any] = {"mig_strategy": "mixed", "time_slicing": entries}
+    node = [builders.make_gpu(0), builders.make_mig_gpu(1)]
+    assert block(node, **options) == ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "7", "3", "time-slicing")
+    assert block(node, "nvidia.com/gpu.lat", **options) == ("NVIDIA-A100-SXM4-40GB", "1", "2", "time-slicing")
+
+
 def test_reasons_of_single_are_joined_in_order() -> None:
     """Each once."""
     gpus = [builders.make_mig_gpu(0, ("1g.5gb", "2g.10gb")), builders.make_mig_gpu(1, ()), builders.make_gpu(2)]

@@ -234,6 +234,15 @@ def test_t09_the_reference_s_invalid_labels(gpus: list[model.Gpu]) -> None:
     assert "nvidia.com/mig.invalid-reason" in labels_of(gpus, **options)
 
 
+def test_the_invalid_set_names_the_same_model_in_any_order() -> None:
+    """The reference takes the first by index; of several models here it is the one that the common keys describe."""
+    names = ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-40GB")
+    for order in (names, names[::-1]):
+        gpus = [builders.make_mig_gpu(at, (), name=name) for at, name in enumerate(order)]
+        labels = labels_of(gpus, mig_strategy="single", reference_compat=INVALID)
+        assert labels["nvidia.com/gpu.product"] == "NVIDIA-A100-SXM4-40GB-MIG-INVALID"
+
+
 @pytest.mark.parametrize("gpus", [[builders.make_mig_gpu(0)], [builders.make_gpu(0)]])
 def test_the_invalid_set_is_for_invalid_nodes(gpus: list[model.Gpu]) -> None:
     """On others the name changes nothing."""
