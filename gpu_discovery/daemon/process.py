@@ -198,8 +198,9 @@ def _config_key(path: str) -> str:
 
 
 def _flush() -> None:
-    """Standard output may be a pipe that nobody reads any more; that was told, and must not be told again at exit."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        streams.silence(sys.stdout)
+    """A standard stream may be a pipe that nobody reads any more; that must not decide the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            streams.silence(stream)

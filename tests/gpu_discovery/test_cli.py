@@ -87,6 +87,23 @@ def test_output_that_cannot_be_written_is_an_error_without_a_traceback(argv: lis
     assert (found.returncode, found.stderr) == (1, "")
 
 
+def test_a_log_that_nobody_reads_does_not_decide_the_exit_code() -> None:
+    """The labels are out."""
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w", encoding="utf-8") as pipe:
+        found = subprocess.run(
+            [sys.executable, "-m", "gpu_discovery", "--oneshot", "--sample=t4", "--publish=stdout"],
+            env={"PATH": os.environ["PATH"]},
+            stdout=subprocess.PIPE,
+            stderr=pipe,
+            text=True,
+            check=False,
+        )
+    assert found.returncode == 0
+    assert "nvidia.com/gpu.count=1\n" in found.stdout
+
+
 def test_settings_that_cannot_be_used_are_told_in_the_log_format_asked_for() -> None:
     """A collector of JSON lines can read why a process ended at once."""
     found = run_process("--mig-strategy=x", GFD_LOG_FORMAT="json")
