@@ -33,6 +33,7 @@ def main() -> None:
 def _measure(arguments: argparse.Namespace) -> Iterator[figures.Figure]:
     with tempfile.TemporaryDirectory() as folder:
         yield from oneshot.measure(_new_node(folder, "oneshot"), arguments.rounds)
+        yield from periodic.measure_back_to_back(_new_node(folder, "back-to-back"), arguments.passes)
         yield from periodic.measure(_new_node(folder, "periodic"), arguments.passes, with_http=False)
         yield from periodic.measure(_new_node(folder, "http"), arguments.passes, with_http=True)
         yield from periodic.measure_idle(_new_node(folder, "idle"), arguments.idle_seconds)
