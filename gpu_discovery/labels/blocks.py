@@ -86,7 +86,9 @@ def mig_block(prefix: str, devices: Sequence[model.Device], sharing: SharingFact
 
 
 def product_label(key: str, name: str, *suffixes: str) -> LabelSet:
-    """The product, cut where it is too long; the notice says so once per value."""
+    """The product, cut where it is too long; the notice says so once per value. No label for a name that is not known."""
+    if not name:
+        return LabelSet({}, (model.Notice(f"product-unknown:{key}", f"{key}: the name cannot be read, no label"),))
     value = values.product(name, *suffixes)
     whole = "-".join(part for part in map(values.sanitised, (name, *suffixes)) if part)
     if value == whole:

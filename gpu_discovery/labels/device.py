@@ -15,7 +15,8 @@ def device_labels(picture: pictures.Picture) -> LabelSet:
     for gpu in picture.gpus:
         prefix = f"{names.GPU}-{gpu.index}"
         labels[f"{prefix}.uuid"] = values.legal(gpu.uuid)
-        labels[f"{prefix}.product"] = values.product(gpu.name)
+        if gpu.name:
+            labels[f"{prefix}.product"] = values.product(gpu.name)
         if gpu.pci_address is not None:
             labels[f"{prefix}.pci-address"] = values.address(gpu.pci_address)
     return LabelSet(labels)

@@ -1,7 +1,8 @@
 """GPUs by model, the model that the common labels describe, and the facts of one model.
 
-A model is a product name. Every choice is by content and none by index, so that the order in which the driver lists
-the GPUs never shows.
+A model is a product name. A GPU whose name could not be read is of no model, and is passed over beside others that
+have one. Every choice is by content and none by index, so that the order in which the driver lists the GPUs never
+shows.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ _FAMILIES = {
 
 
 def by_model(gpus: Iterable[model.Gpu]) -> Mapping[str, tuple[model.Gpu, ...]]:
-    """Product name to its GPUs, by name."""
+    """Product name to its GPUs, by name; the empty name only where no GPU has another."""
     found: dict[str, list[model.Gpu]] = {}
     for gpu in gpus:
         found.setdefault(gpu.name, []).append(gpu)
+    if len(found) > 1:
+        found.pop("", None)
     return {name: tuple(found[name]) for name in sorted(found)}
 
 

@@ -244,7 +244,7 @@ def _gpu_block(prefix: str, subject: str, origin: str, when: str) -> Iterator[Ke
             "Number",
             "healthy or not, never multiplied by replicas",
             "of the MIG devices",
-            ("gpus[]",),
+            ("gpus[]", "gpus[].name"),
             _GPUS + rules,
             "number",
         ),
@@ -325,13 +325,13 @@ def _several() -> Iterator[Key]:
     )
     for pattern, meaning, rule, facts in (
         (PHYSICAL_COUNT, "All GPUs", "the sum of the three below", ("gpus[]", "unreadable[]", "pci[]")),
-        (FULL_COUNT, "GPUs with MIG off", "whatever the strategy", ("gpus[].mig",)),
-        (MIG_ENABLED_COUNT, "GPUs with MIG on", "whatever the strategy", ("gpus[].mig",)),
+        (FULL_COUNT, "GPUs with MIG off", "whatever the strategy", ("gpus[].mig", "gpus[].name")),
+        (MIG_ENABLED_COUNT, "GPUs with MIG on", "whatever the strategy", ("gpus[].mig", "gpus[].name")),
         (
             UNREADABLE_COUNT,
-            "GPUs of which nothing is known",
-            "can't be read, or missing in NVML",
-            ("unreadable[]", "pci[]"),
+            "GPUs that can't be told",
+            "can't be read, not even their name, or missing in NVML",
+            ("gpus[].name", "unreadable[]", "pci[]"),
         ),
     ):
         yield Key(pattern, meaning, rule, facts, _GPUS + _EXTRA, "number", OWN, _NEEDED)
@@ -339,7 +339,8 @@ def _several() -> Iterator[Key]:
     config = _GPUS + _EXTRA
     product = "product name made legal"
     yield Key(f"{prefix}.product", "Name of this model", product, ("gpus[].name",), config, "text", OWN, _SEVERAL)
-    yield Key(f"{prefix}.count", f"Number of {subject}", "MIG on or off", ("gpus[]",), config, "number", OWN, _SEVERAL)
+    count = ("gpus[]", "gpus[].name")
+    yield Key(f"{prefix}.count", f"Number of {subject}", "MIG on or off", count, config, "number", OWN, _SEVERAL)
     memory = "as `nvidia.com/gpu.memory`"
     yield Key(
         f"{prefix}.memory", f"Memory of {subject}", memory, ("gpus[].memory_bytes",), config, "MiB", OWN, _SEVERAL

@@ -17,7 +17,7 @@ _LONGEST_SLUG = values.MAX_LENGTH - len("gpu.model..mig-enabled.count")
 
 def model_labels(picture: pictures.Picture) -> LabelSet:
     """A block per model, and the mark that there are several."""
-    groups = models.by_model(picture.gpus)
+    groups = models.by_model(gpu for gpu in picture.gpus if gpu.name)
     if len(groups) < 2 and "models" not in picture.config.own.extra_labels:
         return LabelSet({})
     slugs = values.slugs(groups, _LONGEST_SLUG)
@@ -26,18 +26,19 @@ def model_labels(picture: pictures.Picture) -> LabelSet:
 
 
 def count_labels(picture: pictures.Picture) -> LabelSet:
-    """``physical`` is the sum of the other three."""
-    broken = sum(record.is_broken for record in picture.left_out)
-    is_needed = broken or len(models.by_model(picture.gpus)) > 1
+    """``physical`` is the sum of the other three; a GPU of no known model is unreadable."""
+    known = [gpu for gpu in picture.gpus if gpu.name]
+    unreadable = len(picture.gpus) - len(known) + sum(record.is_broken for record in picture.left_out)
+    is_needed = unreadable or len(models.by_model(known)) > 1
     if not is_needed and "counts" not in picture.config.own.extra_labels:
         return LabelSet({})
-    enabled = sum(gpu.is_mig_enabled for gpu in picture.gpus)
+    enabled = sum(gpu.is_mig_enabled for gpu in known)
     return LabelSet(
         {
-            names.PHYSICAL_COUNT: str(len(picture.gpus) + broken),
-            names.FULL_COUNT: str(len(picture.gpus) - enabled),
+            names.PHYSICAL_COUNT: str(len(known) + unreadable),
+            names.FULL_COUNT: str(len(known) - enabled),
             names.MIG_ENABLED_COUNT: str(enabled),
-            names.UNREADABLE_COUNT: str(broken),
+            names.UNREADABLE_COUNT: str(unreadable),
         }
     )
 

@@ -84,6 +84,10 @@ def _give_gpu(
     gpu: model.Gpu, config: config_types.Config, health: model.Health, now_s: float, made: Assignment
 ) -> None:
     rules = config.resources.gpus
+    if rules and not gpu.name and not globs.matches(rules[0].pattern, gpu.name):
+        text = f"the name of {selection.describe(gpu)} cannot be read, so no pattern of resources.gpus can be tried"
+        made.leave_out(selection.leave_out(gpu, "unnamed", text))
+        return
     rule = _first_match(rules, gpu.name)
     if rule is None and rules and config.own.unmatched_gpus != "default":
         _refuse_unmatched(gpu, config, made)

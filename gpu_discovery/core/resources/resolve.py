@@ -34,7 +34,7 @@ def resources(
     """
     chosen = selection.select(snapshot, config.own)
     assigned = assignment.assign(chosen.gpus, config, health, snapshot.taken_at_s, mig_strategy=mig_strategy)
-    has_broken = any(record.is_broken for record in chosen.left_out)
+    has_broken = any(record.is_broken for record in chosen.left_out) or not all(gpu.name for gpu in chosen.gpus)
     node = references.Node(snapshot.gpus, snapshot.unreadable, has_broken)
     shared = sharing.share(assigned.groups, config, node)
     left_out = sorted((*chosen.left_out, *assigned.left_out, *shared.left_out), key=_position)

@@ -34,7 +34,7 @@ class _Identity(NamedTuple):
 def describe(gpu: model.Gpu) -> str:
     """A GPU as messages name it: index, product, UUID and PCI address."""
     address = f", {gpu.pci_address}" if gpu.pci_address else ""
-    return f"GPU {gpu.index} ({gpu.name}, {gpu.uuid}{address})"
+    return f"GPU {gpu.index} ({gpu.name or 'name unknown'}, {gpu.uuid}{address})"
 
 
 def leave_out(gpu: model.Gpu, code: str, text: str) -> model.LeftOut:
@@ -64,7 +64,7 @@ def select(snapshot: model.Snapshot, own: config_types.OwnOptions) -> Selection:
 
 
 def _identity(gpu: model.Gpu) -> _Identity:
-    return _Identity(gpu.index, gpu.uuid, gpu.pci_address or "", gpu.name)
+    return _Identity(gpu.index, gpu.uuid, gpu.pci_address or "", gpu.name or None)
 
 
 def _refusal(identity: _Identity, own: config_types.OwnOptions) -> str:

@@ -206,6 +206,31 @@ def test_counts_tell_of_a_gpu_that_cannot_be_read() -> None:
     assert label("gpu.count", snapshot) == "2"
 
 
+def test_a_gpu_without_a_known_name_is_no_other_model() -> None:
+    """The node is not heterogeneous for it: the others are described, and it is one that can't be read."""
+    gpus = [*builders.make_gpus(2), builders.make_gpu(2, name="")]
+    made = builders.make_labels(gpus, extra_labels=("devices", "counts")).labels
+    plain = builders.make_labels(gpus[:2], extra_labels=("devices", "counts")).labels
+    assert {key: made[key] for key in made if made.get(key) != plain.get(key)} == {
+        "nvidia.com/gpu.physical.count": "3",
+        "nvidia.com/gpu.unreadable.count": "1",
+        "nvidia.com/gpu-2.uuid": "GPU-00000000-0000-4000-8000-000000000002",
+        "nvidia.com/gpu-2.pci-address": "0000-09-00.0",
+    }
+
+
+@pytest.mark.parametrize("strategy", ["none", "single", "mixed"])
+def test_a_name_that_is_not_known_is_no_product(strategy: str) -> None:
+    """Where no GPU has a name: no product label, nor one of suffixes alone; everything else is there."""
+    gpus = [builders.make_mig_gpu(0, name="")]
+    made = builders.make_labels(gpus, mig_strategy=strategy, extra_labels=("models",))
+    plain = builders.make_labels([builders.make_mig_gpu(0)], mig_strategy=strategy).labels
+    expected = {key: value for key, value in plain.items() if not key.endswith(".product")}
+    assert {key: value for key, value in made.labels.items() if key in plain} == expected
+    assert not [key for key in made.labels if key.endswith(".product") or ".model." in key]
+    assert {notice.cause for notice in made.notices} >= {"product-unknown:nvidia.com/gpu.product"}
+
+
 def test_no_gpu_that_can_be_read() -> None:
     """Nothing is said of GPUs then, as in the reference; what is published already is the labeler's to keep."""
     snapshot = builders.make_snapshot((), finding=model.Finding.OK, unreadable=(UNREADABLE,))

@@ -186,6 +186,24 @@ def test_t21e_an_unmatched_card_may_be_an_error() -> None:
         resolve([builders.make_gpu(0, name="Tesla T4")], config)
 
 
+@pytest.mark.parametrize("policy", ["default", "skip", "error"])
+def test_a_gpu_without_a_known_name_matches_no_pattern(policy: str) -> None:
+    """It may be any of them: it is left out with the reason, and costs no other its resource."""
+    gpus = [builders.make_gpu(0), builders.make_gpu(1, name="")]
+    rules = [("*A100*", "nvidia.com/a100"), ("*", "nvidia.com/other")]
+    found = resolve(gpus, builders.make_config(gpus=rules, unmatched_gpus=policy))
+    assert counts(found) == {"nvidia.com/a100": 1}
+    assert codes(found) == [("1", "unnamed")]
+    assert "GPU 1 (name unknown, " in found.left_out[0].text
+
+
+@pytest.mark.parametrize("rules", [[], [("*", "nvidia.com/any"), ("*A100*", "nvidia.com/a100")]])
+def test_a_gpu_without_a_known_name_is_served_where_no_name_is_asked_for(rules: list[tuple[str, str]]) -> None:
+    """Without rules, and by one that takes every GPU."""
+    found = resolve([builders.make_gpu(0, name="")], builders.make_config(gpus=rules))
+    assert counts(found) == {"nvidia.com/any" if rules else "nvidia.com/gpu": 1}
+
+
 def test_rules_for_mig_profiles_are_anchored() -> None:
     """``1g.24gb`` is not ``1g.24gb+me.all``, which keeps its own name."""
     config = builders.make_config(mig=[("1g.24gb", "nvidia.com/slice")])

@@ -104,6 +104,15 @@ def test_one_broken_gpu_costs_no_other_its_sharing(devices: object) -> None:
     assert any("sharing.timeSlicing.resources[0].devices" in notice.text for notice in found.notices)
 
 
+def test_a_gpu_without_a_known_name_costs_no_other_its_sharing() -> None:
+    """It may be the one that is missing in a resource of one model."""
+    gpus = [builders.make_gpu(0), builders.make_gpu(1, name="")]
+    entry = builders.make_entry(4, name="nvidia.com/a100", devices=2)
+    config = builders.make_config(gpus=[("*A100*", "nvidia.com/a100")], time_slicing=[entry])
+    found = resources.resources(builders.make_snapshot(gpus), config, mig_strategy="none")
+    assert [(resource.replicas, len(resource.devices)) for resource in found.resources] == [(4, 1)]
+
+
 def test_a_gpu_that_another_resource_serves() -> None:
     """It is on the node, so it is no mistake in the file: under mixed MIG can be turned on at any time."""
     found = share(["0", "1"], [builders.make_gpu(0), builders.make_mig_gpu(1)])

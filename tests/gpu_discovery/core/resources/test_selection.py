@@ -158,3 +158,11 @@ def test_of_an_unreadable_gpu_what_is_known_decides(own: dict[str, object], code
     unreadable = (model.UnreadableGpu(1, (LOST_HANDLE,), "0000:08:00.0"),)
     chosen = select(builders.make_snapshot([builders.make_gpu(0)], unreadable=unreadable), **own)
     assert [record.code for record in chosen.left_out] == codes
+
+
+def test_a_name_that_is_not_known_is_matched_as_that_of_an_unreadable_gpu() -> None:
+    """Include gets the benefit of the doubt, exclude does not."""
+    snapshot = builders.make_snapshot([builders.make_gpu(0, name="")])
+    rule = (config_types.GpuSelector(model="*A100*"),)
+    assert indexes(select(snapshot, include=rule)) == [0]
+    assert indexes(select(snapshot, exclude=rule)) == [0]
