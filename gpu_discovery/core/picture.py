@@ -26,6 +26,8 @@ class Picture:
     """By index."""
     gpus: tuple[model.Gpu, ...] = ()
     """The GPUs that the rules let in, by index; what every physical-GPU label counts."""
+    functions: tuple[model.PciFunction, ...] | None = ()
+    """What the rules let in of NVIDIA's functions, by address; None when the bus could not be listed."""
     notices: tuple[model.Notice, ...] = ()
     health: model.Health = model.ALL_WELL
     digest: str = ""
@@ -51,6 +53,7 @@ def make_picture(
         resources=found.resources,
         left_out=found.left_out,
         gpus=found.gpus,
+        functions=found.functions,
         notices=found.notices,
         health=health,
         digest=_content_digest(snapshot, found, mig_strategy),

@@ -207,7 +207,7 @@ def _vgpu() -> Iterator[Key]:
         "This machine is the guest of a vGPU host",
         "by the vendor capability in the configuration space of every NVIDIA function",
         ("pci[].is_vgpu",),
-        (),
+        _GPUS,
         "`true`, `false`",
         when="the configuration space can be read, with or without a driver",
     )
@@ -220,6 +220,7 @@ def _vgpu() -> Iterator[Key]:
             f"Driver {what} of the vGPU host",
             "as the vendor capability gives it; left out when vGPUs of one machine differ",
             (f"pci[].vgpu.{fact}",),
+            _GPUS,
             when="a vGPU is present and tells it",
         )
 

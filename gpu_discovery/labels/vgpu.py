@@ -14,7 +14,7 @@ from gpu_discovery.labels.family import LabelSet
 
 def vgpu_labels(picture: pictures.Picture) -> LabelSet:
     """Nothing where it can't be told."""
-    functions = _functions(picture)
+    functions = picture.functions
     if functions is None:
         return _untold("the PCI bus cannot be listed")
     vgpus = [function for function in functions if function.is_vgpu]
@@ -24,13 +24,6 @@ def vgpu_labels(picture: pictures.Picture) -> LabelSet:
     if unread:
         return _untold(f"the PCI configuration of {', '.join(unread)} cannot be read whole, which needs privileges")
     return LabelSet({names.VGPU_PRESENT: "false"})
-
-
-def _functions(picture: pictures.Picture) -> list[model.PciFunction] | None:
-    if picture.snapshot.pci is None:
-        return None
-    excluded = {record.pci_address for record in picture.left_out if record.code == "excluded"}
-    return [function for function in picture.snapshot.pci if function.address not in excluded]
 
 
 def _untold(reason: str) -> LabelSet:

@@ -18,6 +18,8 @@ class ResourceSet(NamedTuple):
     """By index; GPUs known by their PCI address alone come last."""
     gpus: tuple[model.Gpu, ...]
     """The GPUs that the rules let in, by index."""
+    functions: tuple[model.PciFunction, ...] | None
+    """What the rules let in of NVIDIA's functions, by address; None when the bus could not be listed."""
     notices: tuple[model.Notice, ...]
 
 
@@ -39,7 +41,7 @@ def resources(
     shared = sharing.share(assigned.groups, config, node)
     left_out = sorted((*chosen.left_out, *assigned.left_out, *shared.left_out), key=_position)
     notices = (*chosen.notices, *_lost(chosen.gpus), *assigned.notices, *shared.notices)
-    return ResourceSet(shared.resources, tuple(left_out), chosen.gpus, notices)
+    return ResourceSet(shared.resources, tuple(left_out), chosen.gpus, chosen.functions, notices)
 
 
 def _lost(gpus: tuple[model.Gpu, ...]) -> list[model.Notice]:

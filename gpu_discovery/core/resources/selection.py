@@ -18,6 +18,8 @@ class Selection(NamedTuple):
     """The GPUs let in, those left out, and what to say of it."""
 
     gpus: tuple[model.Gpu, ...]
+    functions: tuple[model.PciFunction, ...] | None
+    """What is on the bus, without that of excluded GPUs."""
     left_out: tuple[model.LeftOut, ...]
     notices: tuple[model.Notice, ...]
 
@@ -58,9 +60,24 @@ def select(snapshot: model.Snapshot, own: config_types.OwnOptions) -> Selection:
             left_out.append(leave_out(gpu, "excluded", f"{describe(gpu)} is left out by {excluded_by}"))
         else:
             gpus.append(gpu)
+    functions = _functions(snapshot, own, left_out)
     broken = _broken(snapshot, own)
     notices = [notice_of(record) for record in broken] + _unused_rules(snapshot, own)
-    return Selection(tuple(gpus), (*left_out, *broken), tuple(notices))
+    return Selection(tuple(gpus), functions, (*left_out, *broken), tuple(notices))
+
+
+def _functions(
+    snapshot: model.Snapshot, own: config_types.OwnOptions, left_out: Sequence[model.LeftOut]
+) -> tuple[model.PciFunction, ...] | None:
+    """A rule by address holds without a driver too, when nothing else is known."""
+    if snapshot.pci is None:
+        return None
+    excluded = {record.pci_address for record in left_out if record.code == "excluded"}
+    return tuple(
+        function
+        for function in snapshot.pci
+        if function.address not in excluded and not _refusal(_Identity(None, None, function.address, None), own)
+    )
 
 
 def _identity(gpu: model.Gpu) -> _Identity:

@@ -163,10 +163,15 @@ def test_a_bus_that_cannot_be_listed_tells_nothing_of_vgpus() -> None:
 
 
 def test_an_excluded_vgpu_is_nobodys() -> None:
-    """Rules hold for the bus as well."""
-    rule = config_types.GpuSelector(index=0)
+    """Rules hold for the bus as well; those by address also while no driver says which GPU is where."""
+    none = {"nvidia.com/vgpu.present": "false"}
+    by_index, by_address = config_types.GpuSelector(index=0), config_types.GpuSelector(pci_address="0000:07:00.0")
     snapshot = builders.make_snapshot([builders.make_gpu()], pci=(make_vgpu(),))
-    assert builders.make_labels(snapshot, exclude=(rule,)).labels == {"nvidia.com/vgpu.present": "false"}
+    assert builders.make_labels(snapshot, exclude=(by_index,)).labels == none
+    without = builders.make_snapshot((), finding=model.Finding.DRIVER_NOT_LOADED, pci=(make_vgpu(),))
+    assert builders.make_labels(without, exclude=(by_address,)).labels == none
+    assert builders.make_labels(without, exclude=(by_index,)).labels["nvidia.com/vgpu.present"] == "true"
+    assert builders.make_labels(without, include=(by_address,)).labels["nvidia.com/vgpu.present"] == "true"
 
 
 @pytest.mark.parametrize(("machine", "expected"), [(None, "unknown"), ("", ""), (" \t\n", ""), ("a" * 70, "a" * 63)])

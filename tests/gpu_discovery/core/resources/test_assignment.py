@@ -48,7 +48,7 @@ def test_strategy_none_serves_gpus_with_mig_on_as_they_are() -> None:
 def test_no_gpus_no_resources() -> None:
     """Under every strategy."""
     for strategy in ("none", "single", "mixed"):
-        assert resolve([], mig_strategy=strategy) == resources.ResourceSet((), (), (), ())
+        assert resolve([], mig_strategy=strategy) == resources.ResourceSet((), (), (), (), ())
 
 
 def test_an_unknown_strategy_is_refused() -> None:
