@@ -38,7 +38,7 @@ class Outcome:
     is_stale: bool = False
     """What is published was read in an earlier pass."""
     is_partial: bool = False
-    """Some fact of a GPU or of the driver could not be read: worth another look soon."""
+    """Some GPU, or a fact of one or of the driver, could not be read: worth another look soon."""
     is_published: bool = False
     """Every sink has these labels."""
     changed: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class Labeler:
             failure=_joined(choice.failure, *failed.values()),
             unready=_joined(choice.unready, *failed.values()),
             is_stale=choice.is_stale or bool(failed),
-            is_partial=bool(view.unread),
+            is_partial=bool(view.unread or snapshot.unreadable),
             is_published=choice.labels is not None and not failed,
             changed=changed,
             causes=causes,

@@ -3,9 +3,9 @@
 While a driver is busy, as in a change of MIG layout, single calls fail for seconds. A label must neither vanish nor
 flip because of that. For ``GRACE_S`` after a fact began to fail, every label that rests on it keeps its published
 value. After that the labels say what the readable rest says; only a plain fact of the GPU (its memory, its compute
-capability) still stands in for itself where the label would be missing. A GPU that is lost lacks every fact that was
-not read before. None of this holds once the node has GPUs of another product, and what was published under other
-settings only fills in what is missing.
+capability, whether it can do MIG) still stands in for itself where the label would be missing. A GPU that is lost lacks
+every fact that was not read before, one that is unreadable lacks all. None of this holds once the node has GPUs of
+another product, and what was published under other settings only fills in what is missing.
 """
 
 from __future__ import annotations
@@ -86,9 +86,10 @@ def _rests_on(key: str, paths: Iterable[str], strategy: str) -> bool:
 
 
 def _is_plain(key: str, paths: Iterable[str]) -> bool:
-    """Whether a label is one fact of the node's own, unread now: not one of MIG, nor of a resource from the config."""
+    """Whether a label is one fact of the node's own, unread now: not of a MIG layout, nor a resource from the config."""
     row = names.find(key)
-    if row is None or "<" in row.pattern or any(fact.startswith(_MIG) for fact in row.facts):
+    is_layout = row is not None and key != names.MIG_CAPABLE and any(fact.startswith(_MIG) for fact in row.facts)
+    if row is None or "<" in row.pattern or is_layout:
         return False
     return any(_is_part(fact, path) for fact in row.facts for path in paths)
 
@@ -110,6 +111,8 @@ def _failures(snapshot: model.Snapshot) -> Iterator[tuple[str, model.ReadFailure
     for gpu in snapshot.gpus:
         sources.append((f"{_GPUS}.", gpu.failures))
         sources += [(f"{_MIG}.devices[].", device.failures) for device in (gpu.mig.devices if gpu.mig else ())]
+    for unreadable in snapshot.unreadable:
+        yield from ((_GPUS, failure) for failure in unreadable.failures)
     for prefix, failures in sources:
         for failure in failures:
             yield _GPUS if prefix == f"{_GPUS}." and failure.fact == "state" else f"{prefix}{failure.fact}", failure

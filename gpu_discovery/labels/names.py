@@ -171,6 +171,7 @@ def _node() -> Iterator[Key]:
         ("gpus[].mig",),
         _GPUS,
         "`true`, `false`",
+        when="a GPU is known, and tells",
     )
     yield Key(
         MPS_CAPABLE,

@@ -236,6 +236,14 @@ def test_a_fact_that_cannot_be_read_keeps_its_label():
     assert any("nvmlDeviceGetMemoryInfo" in text for text in outcome.causes.values())
 
 
+def test_an_unreadable_gpu_is_worth_another_look():
+    """Or its labels would be held for ever where nothing else asks for a pass."""
+    failure = model.ReadFailure("handle", "nvmlDeviceGetHandleByIndex_v2", "UNKNOWN", 999)
+    snapshot = builders.make_snapshot(builders.make_gpus(1), unreadable=(model.UnreadableGpu(1, (failure,)),))
+    assert make_labeler(MemorySink()).publish(snapshot).is_partial
+    assert not make_labeler(MemorySink()).publish(builders.make_snapshot(builders.make_gpus(1))).is_partial
+
+
 def test_other_settings_hold_at_once_although_a_gpu_is_lost():
     """What stands still while a fact can't be read is the node, not what is wanted of it."""
     sink = MemorySink()

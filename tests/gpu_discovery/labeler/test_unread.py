@@ -88,6 +88,35 @@ def test_labels_stand_still_for_a_change_of_mig_layout_that_nvml_stumbles_over(c
     assert late["nvidia.com/gpu.product"] == made["nvidia.com/gpu.product"]
 
 
+def test_what_a_gpu_can_do_with_mig_stands_in_for_itself_for_ever(clock):
+    """The mode can't be read any more, the GPU is the same; what layout it has is not claimed."""
+    gpu = builders.make_mig_gpu(0)
+    published = labels_of(builders.make_snapshot([gpu]), "mixed")
+    snapshot = builders.make_snapshot([make_unread(gpu, "mig")])
+    facts = unread.UnreadFacts(clock)
+    facts.completed(snapshot, labels_of(snapshot, "mixed"), published, strategy="mixed")
+    clock.now += 10 * unread.GRACE_S
+    late = facts.completed(snapshot, labels_of(snapshot, "mixed"), published, strategy="mixed")
+    assert late["nvidia.com/mig.capable"] == "true"
+    assert not any("mig-1g.5gb" in key for key in late)
+
+
+def test_a_gpu_that_a_new_process_cannot_read_is_counted_for_a_minute(clock):
+    """The process before knew it; a restart while the driver is busy changes no count."""
+    gpus = builders.make_gpus(2)
+    published = labels_of(builders.make_snapshot(gpus))
+    failure = model.ReadFailure("handle", "nvmlDeviceGetHandleByIndex_v2", "UNKNOWN", 999)
+    unreadable = model.UnreadableGpu(1, (failure,), gpus[1].pci_address)
+    snapshot = builders.make_snapshot(gpus[:1], unreadable=(unreadable,))
+    made = labels_of(snapshot)
+    facts = unread.UnreadFacts(clock)
+    completed = facts.completed(snapshot, made, published, strategy="none")
+    assert completed["nvidia.com/gpu.count"] == "2"
+    assert completed["nvidia.com/gpu.unreadable.count"] == "1"
+    clock.now += unread.GRACE_S
+    assert facts.completed(snapshot, made, published, strategy="none") == made
+
+
 def test_grace_begins_anew_after_a_pass_that_read_everything(clock):
     """A fact that fails now and then is each time a short failure."""
     gpu = builders.make_mig_gpu(0)

@@ -28,6 +28,16 @@ def test_mig_capable_on_or_off(mig: model.Mig) -> None:
     assert label("mig.capable", gpus, exclude=(config_types.GpuSelector(index=1),)) == "false"
 
 
+def test_mig_capable_of_a_gpu_that_does_not_tell() -> None:
+    """Neither true nor false, unless another GPU makes it true."""
+    failure = model.ReadFailure("mig", "nvmlDeviceGetMigMode", "UNKNOWN", 999)
+    silent = builders.make_gpu(0, mig=None, failures=(failure,))
+    made = builders.make_labels([silent, builders.make_gpu(1, mig=None)])
+    assert "nvidia.com/mig.capable" not in made.labels
+    assert [notice.cause for notice in made.notices] == ["mig-unknown"]
+    assert label("mig.capable", [silent, builders.make_gpu(1)]) == "true"
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
