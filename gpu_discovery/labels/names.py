@@ -164,6 +164,9 @@ def _node() -> Iterator[Key]:
         _GPUS,
         when="a GPU is attached to an NVLink fabric, and all attached ones agree",
     )
+
+
+def _capability() -> Iterator[Key]:
     yield Key(
         MIG_CAPABLE,
         "Some GPU can do MIG",
@@ -226,58 +229,61 @@ def _vgpu() -> Iterator[Key]:
         )
 
 
+_GPU_ROWS = (
+    (
+        "product",
+        "Model",
+        "product name made legal, `-SHARED` where it is shared and not renamed; cut from the right to 63 characters",
+        "with `-MIG-<profile>`",
+        ("gpus[].name",),
+        _GPUS + _SHARING,
+        "text",
+    ),
+    (
+        "count",
+        "Number",
+        "healthy or not, never multiplied by replicas",
+        "of the MIG devices",
+        ("gpus[]", "gpus[].name"),
+        (*_GPUS, "resources.gpus", "gpuDiscovery.unmatchedGpus"),
+        "number",
+    ),
+    (
+        "replicas",
+        "Shares",
+        "replicas of the sharing entry, 1 without; 0 when MIG is on for all, or nothing is served",
+        "of the MIG devices",
+        ("gpus[].mig",),
+        _SHARING,
+        "number",
+    ),
+    (
+        "sharing-strategy",
+        "Sharing",
+        "of the sharing entry; `none` with one replica",
+        "of the MIG devices",
+        ("gpus[].mig",),
+        _SHARING,
+        "`none`, `time-slicing`, `mps`",
+    ),
+    (
+        "memory",
+        "Memory",
+        "bytes / 2^20 rounded down, the least of that model; left out where the driver does not tell",
+        "the attribute of the MIG devices",
+        ("gpus[].memory_bytes",),
+        _GPUS,
+        "MiB",
+    ),
+)
+"""End of the key, meaning, rule, what it is of under strategy single, facts, config paths, values."""
+
+
 def _gpu_block(prefix: str, subject: str, origin: str, when: str) -> Iterator[Key]:
     """The block of whole GPUs; that of ``nvidia.com/gpu`` is of MIG devices under strategy single."""
     is_base = prefix == GPU
     strategy = _STRATEGY if is_base else ()
-    rules = ("resources.gpus", "gpuDiscovery.unmatchedGpus")
-    for end, meaning, rule, under_single, facts, config, kinds in (
-        (
-            "product",
-            "Model",
-            "product name made legal, `-SHARED` where it is shared and not renamed; cut from the right to 63 characters",
-            "with `-MIG-<profile>`",
-            ("gpus[].name",),
-            _GPUS + _SHARING,
-            "text",
-        ),
-        (
-            "count",
-            "Number",
-            "healthy or not, never multiplied by replicas",
-            "of the MIG devices",
-            ("gpus[]", "gpus[].name"),
-            _GPUS + rules,
-            "number",
-        ),
-        (
-            "replicas",
-            "Shares",
-            "replicas of the sharing entry, 1 without; 0 when MIG is on for all, or nothing is served",
-            "of the MIG devices",
-            ("gpus[].mig",),
-            _SHARING,
-            "number",
-        ),
-        (
-            "sharing-strategy",
-            "Sharing",
-            "of the sharing entry; `none` with one replica",
-            "of the MIG devices",
-            ("gpus[].mig",),
-            _SHARING,
-            "`none`, `time-slicing`, `mps`",
-        ),
-        (
-            "memory",
-            "Memory",
-            "bytes / 2^20 rounded down, the least of that model; left out where the driver does not tell",
-            "the attribute of the MIG devices",
-            ("gpus[].memory_bytes",),
-            _GPUS,
-            "MiB",
-        ),
-    ):
+    for end, meaning, rule, under_single, facts, config, kinds in _GPU_ROWS:
         whole = f"{rule}; under strategy single, once MIG is on, {under_single}" if is_base else rule
         yield Key(f"{prefix}.{end}", f"{meaning} of {subject}", whole, facts, config + strategy, kinds, origin, when)
     yield from _architecture(prefix, subject, origin, when)
@@ -381,6 +387,7 @@ _BY_RESOURCE = "`resources`, `rename` or sharing of some devices makes such a re
 
 KEYS: tuple[Key, ...] = (
     *_node(),
+    *_capability(),
     *_versions(),
     *_gpu_block(GPU, "the GPUs", REFERENCE, _KNOWN),
     *_mig_block(GPU, "the MIG devices", REFERENCE, _SINGLE, whole=False),
