@@ -38,7 +38,8 @@ somebody asks. [compatibility.md](compatibility.md) lists every difference. "Fro
   already, here or for the GPU Operator (`gpu.present`, `gpu.deploy.*`, `mig.config*`), is left out of such a block.
 - **`-SHARED`** ends the product where containers share the resource under its plain name. A renamed one says it by the name, and one replica is no
   sharing; with MPS such a device is still served through the MPS daemon, so `nvidia.com/mps.capable` is `true`.
-- **GPUs left out by `gpuDiscovery.gpus`** are in no label.
+- **GPUs left out by `gpuDiscovery.gpus`**, and the display adapter of a DGX Station, are in no label.
+- **A GPU whose name can't be read** is of no model: it counts in `nvidia.com/gpu.unreadable.count` only.
 - **A node without GPUs** has the vGPU label and the timestamp only.
 
 ## How a name becomes a value

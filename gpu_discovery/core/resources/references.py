@@ -99,8 +99,7 @@ def _may_come(ref: str, node: Node) -> bool:
     on = {str(gpu.index) for gpu in node.gpus if gpu.is_mig_enabled}
     if ref.startswith("MIG-"):
         return bool(on)
-    gpu, colon, _ = ref.partition(":")
-    return bool(colon) and gpu in on
+    return ref.partition(":")[0] in on
 
 
 def _unknown(ref: str, node: Node) -> str:
