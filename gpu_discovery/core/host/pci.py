@@ -21,6 +21,7 @@ NEEDS_PRIVILEGE = "NEEDS_PRIVILEGE"
 
 _CONFIG_LIMIT_BYTES = 4096
 _DISPLAY_CLASS = 0x03
+_NODES = range(-1, 1 << 16)
 
 _MALFORMED = "MALFORMED"
 
@@ -71,7 +72,7 @@ class PciBus:
 
     def _refreshed(self, function: model.PciFunction) -> model.PciFunction | None:
         """The record as it is now: its driver is read again, everything else only where it failed."""
-        if any(failure.fact != "is_vgpu" for failure in function.failures):
+        if any(failure.reason != NEEDS_PRIVILEGE for failure in function.failures):
             return _read_function(self._directory, function.address)
         driver, failures = _read_driver(f"{self._directory}/{function.address}", function.address)
         if driver == function.driver and not failures:
@@ -90,17 +91,25 @@ def _read_function(directory: str, address: str) -> model.PciFunction | None:
         return None
     device_id, device_failures = _read_number(path, address, "device", fact="device_id")
     driver, driver_failures = _read_driver(path, address)
+    numa_node, numa_failures = _read_numa_node(path, address)
     is_vgpu, record, vgpu_failures = _read_vgpu(path, address)
     return model.PciFunction(
         address=address,
         device_id=device_id or 0,
         class_code=class_code or 0,
         driver=driver,
-        numa_node=_read_numa_node(path),
+        numa_node=numa_node,
         is_virtual_function=os.path.lexists(f"{path}/physfn"),
         is_vgpu=is_vgpu,
         vgpu=record,
-        failures=(*vendor_failures, *class_failures, *device_failures, *driver_failures, *vgpu_failures),
+        failures=(
+            *vendor_failures,
+            *class_failures,
+            *device_failures,
+            *driver_failures,
+            *numa_failures,
+            *vgpu_failures,
+        ),
     )
 
 
@@ -123,13 +132,20 @@ def _read_number(path: str, address: str, name: str, *, fact: str) -> tuple[int 
     return value, ()
 
 
-def _read_numa_node(path: str) -> int | None:
+def _read_numa_node(path: str, address: str) -> tuple[int | None, _Failures]:
     """None on a machine without NUMA nodes, where the kernel says -1 or has no such file."""
+    shown = f"{DEVICES}/{address}/numa_node"
     try:
         node = int(files.read_text(f"{path}/numa_node"))
-    except (OSError, ValueError):
-        return None
-    return node if node >= 0 else None
+    except FileNotFoundError:
+        return None, ()
+    except OSError as error:
+        return None, (files.read_failure("numa_node", shown, error),)
+    except ValueError:
+        node = _NODES.stop
+    if node not in _NODES:
+        return None, (model.ReadFailure(fact="numa_node", call=shown, reason=_MALFORMED),)
+    return (node if node >= 0 else None), ()
 
 
 def _read_driver(path: str, address: str) -> tuple[str | None, _Failures]:

@@ -56,7 +56,7 @@ def test_virtual_function_and_unbound(tmp_path: pathlib.Path) -> None:
     assert function.driver is None
 
 
-@pytest.mark.parametrize("numa_node", [-1, b"", b"x", None])
+@pytest.mark.parametrize("numa_node", [-1, None])
 def test_no_numa_node(tmp_path: pathlib.Path, numa_node: Any) -> None:
     """A machine without NUMA nodes says -1 or has no such file: None, and no failure."""
     _, bus = make_bus(tmp_path, host.make_function(ADDRESS, numa_node=numa_node))
@@ -64,6 +64,17 @@ def test_no_numa_node(tmp_path: pathlib.Path, numa_node: Any) -> None:
     (function,) = bus.read()
 
     assert (function.numa_node, function.failures) == (None, ())
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"9" * 5000])
+def test_numa_node_that_is_no_number(tmp_path: pathlib.Path, content: bytes) -> None:
+    """It is a failure, and the function is whole but for it."""
+    _, bus = make_bus(tmp_path, host.make_function(ADDRESS, numa_node=content))
+
+    (function,) = bus.read()
+
+    assert (function.numa_node, function.is_gpu) == (None, True)
+    assert [(failure.fact, failure.reason) for failure in function.failures] == [("numa_node", "MALFORMED")]
 
 
 def test_unchanged_bus_is_the_same_object(tmp_path: pathlib.Path) -> None:
@@ -164,6 +175,17 @@ def test_failed_file_is_tried_again(tmp_path: pathlib.Path) -> None:
     root.write_function_file(ADDRESS, "class", b"0x030200\n")
 
     assert [(function.class_code, function.failures) for function in bus.read()] == [(0x030200, ())]
+
+
+def test_configuration_space_that_failed_is_tried_again(tmp_path: pathlib.Path) -> None:
+    """Only a lack of privilege is final."""
+    root, bus = make_bus(tmp_path, host.make_function(ADDRESS))
+    root.write_function_file(ADDRESS, "config", None)
+    before = bus.read()
+    root.write_function_file(ADDRESS, "config", host.make_config_space())
+
+    assert [(function.is_vgpu, len(function.failures)) for function in before] == [(None, 1)]
+    assert [(function.is_vgpu, function.failures) for function in bus.read()] == [(False, ())]
 
 
 def test_another_vendors_function_after_all(tmp_path: pathlib.Path) -> None:
