@@ -68,6 +68,21 @@ def test_no_failing_call_crashes_a_pass_or_takes_a_label(tmp_path, fake_driver, 
             assert good.keys() <= afterwards.keys(), call
 
 
+@pytest.mark.parametrize("left", [GPUS[1:], GPUS[:1], []], ids=len)
+@pytest.mark.parametrize("strategy", ["none", "single", "mixed"])
+def test_a_gpu_that_is_no_longer_listed_takes_no_label(tmp_path, fake_driver, strategy, left):
+    """The bus still shows it with its driver: it is there, and counted, until the bus says otherwise."""
+    node = Node(tmp_path, fake_driver, strategy)
+    node.fail()
+    running = node.make_process()
+    running.run()
+    good = node.labels
+    fake_driver.write(nvml.make_machine(left))
+    end = running.run()
+    assert changes(node.labels, good) == {}
+    assert end.gpus_by_state["lost"] == 2 - len(left)
+
+
 def changes(labels, before):
     """What became of labels that were there."""
     return {
