@@ -133,13 +133,19 @@ class Process:
         self._port.observe(event)
 
     def restart(self, token: str) -> None:
-        """Become a new process of the same id and command line; when that fails, go on and don't try again."""
+        """Become a new process of the same id and command line; when that fails, go on and don't try again.
+
+        A signal that comes before the new one has its handlers waits for them: the first process of a container ignores
+        what it doesn't handle, and another would end with the signal's code.
+        """
         os.environ[RESTARTED_FOR] = token
         _flush()
+        self._waiter.hold_signals()
         try:
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - our own command line.
         except OSError as error:
             _log.error("executing anew failed", reason=error.strerror)
+            self._waiter.release_signals()
 
     def run_once(self, settings: Settings, passes: Passes) -> tuple[int, bool]:
         """One pass: the exit code, and whether the pass hangs still."""

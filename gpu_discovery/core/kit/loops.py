@@ -52,6 +52,7 @@ class Waiter:
         self._poll = select.poll()
         self._poll.register(self._read_fd, select.POLLIN)
         self._sources: dict[int, HasNews] = {}
+        self._caught: tuple[signal.Signals, ...] = ()
 
     def listen(self, source: HasNews) -> None:
         """Wake when this source has news."""
@@ -59,10 +60,25 @@ class Waiter:
         self._poll.register(source.fd, select.POLLIN)
 
     def catch_signals(self, signals: Iterable[signal.Signals]) -> None:
-        """Wake on these signals instead of what they would do; for the main thread only."""
+        """Wake on these signals instead of what they would do; for the main thread only.
+
+        Those that were held back (``hold_signals``) before this program was executed anew come now.
+        """
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
-        for number in signals:
+        self._caught = tuple(signals)
+        for number in self._caught:
             signal.signal(number, _caught)
+        self.release_signals()
+
+    def hold_signals(self) -> None:
+        """Let caught signals wait, those too that came and were not waited for yet, over an ``exec`` as well."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._caught)
+        for number in self.wait(0).signals:
+            signal.raise_signal(number)
+
+    def release_signals(self) -> None:
+        """Take up the signals that waited."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self._caught)
 
     def wake(self) -> None:
         """End the wait; from any thread."""

@@ -43,6 +43,18 @@ def test_a_signal_ends_the_wait_and_is_named(waiter):
     assert waiter.wait(60).signals == (signal.SIGUSR1,)
 
 
+def test_signals_that_are_held_back_come_when_released(waiter):
+    """Those that were not yet waited for, and those that come meanwhile."""
+    waiter.catch_signals([signal.SIGUSR1])
+    signal.raise_signal(signal.SIGUSR1)
+    waiter.hold_signals()
+    assert waiter.wait(0).signals == ()
+    signal.raise_signal(signal.SIGUSR1)
+    assert waiter.wait(0).signals == ()
+    waiter.release_signals()
+    assert waiter.wait(60).signals == (signal.SIGUSR1,)
+
+
 def test_another_thread_can_wake(waiter):
     """A wake from a thread ends the wait, without a signal."""
     threading.Thread(target=waiter.wake).start()
