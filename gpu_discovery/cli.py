@@ -17,6 +17,7 @@ _HELP_WORDS = ("help", "h")
 
 def main() -> int:
     """The console script."""
+    streams.open_missing()
     title.set_process_name(flags.PROGRAM)
     return run(sys.argv[1:], os.environ, stdout=sys.stdout, stderr=sys.stderr)
 

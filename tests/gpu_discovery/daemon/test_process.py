@@ -15,6 +15,7 @@ import pytest
 
 from gpu_discovery.sinks import lines
 from tests.fakes import host, nvml
+from tests.fakes.cuda import libraries
 
 PATIENCE_S = 30.0
 T4 = nvml.make_gpu(board="t4")
@@ -45,10 +46,11 @@ class Program:
         """What NVML says from now on."""
         self.driver.write(nvml.make_machine([T4], **{"init": init} | overrides))
 
-    def start(self, *arguments, stdout=subprocess.PIPE, **environ):
+    def start(self, *arguments, prefix=(), stdout=subprocess.PIPE, **environ):
         """Run it on this node."""
         self.stop()
         command = [
+            *prefix,
             *(sys.executable, "-m", "gpu_discovery"),
             *(f"--output-file={self.output}", f"--host-root={self.host.path}"),
             f"--driver-root-ctr-path={self.driver.root}",
@@ -122,9 +124,18 @@ def test_it_is_found_by_its_name(program):
         assert file.read().split(b"\0")[0] == b"gpu-feature-discovery"
 
 
+LIBRARY_THAT_KEEPS_A_PROCESS_FROM_ENDING = """
+#include <unistd.h>
+__attribute__((destructor)) static void wait_for_ever(void) { for (;;) pause(); }
+"""
+
+
 def test_a_call_that_never_returns_is_named_and_does_not_keep_it_from_ending(program):
-    """The real library hangs for ever: the log names call and GPU, and SIGTERM ends the process within 5 s."""
-    program.start("--sleep-interval=1s").published()
+    """The log names call and GPU, and SIGTERM ends the process within 5 s, although a library would wait at its end."""
+    waiting = program.folder / "waiting.c"
+    waiting.write_text(LIBRARY_THAT_KEEPS_A_PROCESS_FROM_ENDING)
+    libraries.compile_library(program.folder / "waiting.so", str(waiting))
+    program.start("--sleep-interval=1s", LD_PRELOAD=f"{program.folder}/waiting.so").published()
     before = program.output.read_bytes()
     hanging = {**T4, "hang": {"nvmlDeviceGetComputeMode": -1}}
     program.driver.write(nvml.make_machine([hanging]))
@@ -193,6 +204,24 @@ def test_a_version_mismatch_executes_it_anew_once_under_the_same_id(program):
     assert program.output.read_bytes() == before
     program.process.send_signal(signal.SIGTERM)
     assert program.exit_code() == 0
+
+
+def test_a_signal_is_not_lost_while_it_executes_itself_anew(program):
+    """It comes before the new program has its handlers, and is told and obeyed as any other."""
+    program.start("--sleep-interval=1s").published()
+    program.answer("LIB_RM_VERSION_MISMATCH")
+    wait_for(lambda: "executing anew" in program.log, "the second start")
+    program.process.send_signal(signal.SIGTERM)
+    assert program.exit_code() == 0
+    assert "ending signal=SIGTERM" in program.log
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "0<&- 1>&- 2>&-"])
+def test_it_runs_with_standard_streams_closed(program, closed):
+    """As a careless supervisor starts it."""
+    program.start("--oneshot", prefix=("sh", "-c", f'exec "$@" {closed}', "sh"))
+    assert program.exit_code() == 0
+    assert program.labels["nvidia.com/gpu.count"] == "1"
 
 
 @pytest.mark.parametrize("keeps", [False, True])
