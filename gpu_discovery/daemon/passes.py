@@ -99,7 +99,7 @@ class Passes:
             look=look,
             duration_s=time.monotonic() - started,
             restart_token=None if self.cache is None else self.cache.restart_token,
-            next_in_s=self._next_in_s(snapshot, look, outcome),
+            next_in_s=self._next_in_s(snapshot, look),
         )
 
     def look(self) -> Look:
@@ -140,16 +140,15 @@ class Passes:
         path = library.find_library(self._settings.driver_root_ctr_path).path
         return path, watch.file_signature(path) if path.startswith("/") else None
 
-    def _next_in_s(self, snapshot: model.Snapshot, look: Look, outcome: labelers.Outcome) -> float:
-        refresh_s = math.inf if outcome.failure else max(1.0, self.labeler.refresh_in_s())
-        return min(refresh_s, HIDDEN_CHANGE_S if _changes_unseen(snapshot, look) else math.inf)
+    def _next_in_s(self, snapshot: model.Snapshot, look: Look) -> float:
+        has_hidden_changes = self._has_hidden_migs(snapshot, look) or snapshot.finding in _WAITS_FOR_LIBRARY
+        return min(max(1.0, self.labeler.refresh_in_s()), HIDDEN_CHANGE_S if has_hidden_changes else math.inf)
 
-
-def _changes_unseen(snapshot: model.Snapshot, look: Look) -> bool:
-    if look.node is None:
-        return False
-    has_hidden_migs = not look.node.mig_tree_visible and any(gpu.is_mig_enabled for gpu in snapshot.gpus)
-    return has_hidden_migs or snapshot.finding in _WAITS_FOR_LIBRARY
+    def _has_hidden_migs(self, snapshot: model.Snapshot, look: Look) -> bool:
+        """A GPU can do MIG, which may also be switched on later, and this container doesn't see the layout."""
+        if look.node is None or look.node.mig_tree_visible or self._settings.mig_strategy == "none":
+            return False
+        return any(gpu.mig is not None for gpu in snapshot.gpus)
 
 
 def _read_options(settings: labeler_settings.LabelerSettings) -> snapshots.ReadOptions:

@@ -75,13 +75,15 @@ class Labeler:
         self._settings = settings
         self._clock = clock
         self._started_s = int(clock())
-        self._unread = unread.UnreadFacts(clock)
+        self._unread = unread.UnreadFacts(time.monotonic)
         self._view: _View | None = None
         self.last: Labels | None = None if predecessor is None else predecessor.last
         """What this process published last, or meant to; None before the first time."""
         self._is_successor = predecessor is not None
         self._unstamped: Labels | None = None
         """The very labels that ``last`` was made of by this labeler."""
+        self._has_failed = False
+        """Some sink refused the last time."""
         self._publishing = threading.Lock()
 
     def publish(self, snapshot: model.Snapshot) -> Outcome:
@@ -110,20 +112,21 @@ class Labeler:
         )
 
     def republish(self) -> None:
-        """Publish again what was published last, where a sink lost it or its time runs out.
+        """Publish again what was published last, also by an earlier process, where it was lost or its time runs out.
 
         From any thread, while a pass hangs; does nothing while that pass is at the sinks itself.
         """
         if self._publishing.acquire(blocking=False):
             try:
-                if self.last is not None:
-                    self._carry_out(self.last)
+                published = self._published()
+                if published is not None:
+                    self._carry_out(published)
             finally:
                 self._publishing.release()
 
     def refresh_in_s(self) -> float:
-        """Seconds until some sink needs ``republish``; ``NEVER_S`` for never."""
-        if self.last is None:
+        """Seconds until some sink needs ``republish``; ``NEVER_S`` for never, or if one refused: that is retried."""
+        if self._has_failed or self._published() is None:
             return NEVER_S
         return min((sink.refresh_in_s() for sink in self.sinks), default=NEVER_S)
 
@@ -203,6 +206,7 @@ class Labeler:
                     changed.append(sink.name)
             except errors.PublishFailed as error:
                 failed[error.cause] = str(error)
+        self._has_failed = bool(failed)
         return tuple(changed), failed
 
 

@@ -23,6 +23,8 @@ _PRODUCT = f"{names.GPU}.product"
 _GPUS = "gpus[]"
 _MIG = f"{_GPUS}.mig"
 _MISSING = (None, "unknown")
+_FROM_BUS = {"pci": f"{_GPUS}.pci_class", "pci[].class_code": f"{_GPUS}.pci_class"}
+"""What is unread of the bus → what is therefore unread of the GPUs."""
 
 
 class UnreadFacts:
@@ -43,7 +45,7 @@ class UnreadFacts:
     ) -> Labels:
         """``made`` from this snapshot, completed by what is published, under the same settings or others."""
         now = self._clock()
-        self._since = {path: self._since.get(path, now) for path, _ in _failures(snapshot)}
+        self._since = {path: self._since.get(path, now) for path in _unread_paths(snapshot)}
         if not self._since or published is None:
             return made
         recent = {path for path, since in self._since.items() if now - since < GRACE_S}
@@ -101,8 +103,8 @@ def _is_part(fact: str, path: str) -> bool:
     return fact == path or fact.startswith((f"{path}.", f"{path}["))
 
 
-def _failures(snapshot: model.Snapshot) -> Iterator[tuple[str, model.ReadFailure]]:
-    """Each failure with the path of its fact, as the table of keys writes it."""
+def _unread_paths(snapshot: model.Snapshot) -> Iterator[str]:
+    """The path of each fact that could not be read, as the table of keys writes it."""
     sources: list[tuple[str, Sequence[model.ReadFailure]]] = [
         ("", snapshot.failures),
         ("host.", snapshot.host.failures),
@@ -111,11 +113,14 @@ def _failures(snapshot: model.Snapshot) -> Iterator[tuple[str, model.ReadFailure
     for gpu in snapshot.gpus:
         sources.append((f"{_GPUS}.", gpu.failures))
         sources += [(f"{_MIG}.devices[].", device.failures) for device in (gpu.mig.devices if gpu.mig else ())]
-    for unreadable in snapshot.unreadable:
-        yield from ((_GPUS, failure) for failure in unreadable.failures)
+    if any(gpu.failures for gpu in snapshot.unreadable):
+        yield _GPUS
     for prefix, failures in sources:
         for failure in failures:
-            yield _GPUS if prefix == f"{_GPUS}." and failure.fact == "state" else f"{prefix}{failure.fact}", failure
+            path = f"{prefix}{failure.fact}"
+            yield _GPUS if path == f"{_GPUS}.state" else path
+            if path in _FROM_BUS:
+                yield _FROM_BUS[path]
 
 
 def _records(snapshot: model.Snapshot) -> Iterator[tuple[str, Sequence[model.ReadFailure]]]:

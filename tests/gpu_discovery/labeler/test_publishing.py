@@ -271,6 +271,42 @@ def test_republishing_puts_right_what_a_sink_lost():
     assert sink.labels == before
 
 
+def test_what_an_earlier_process_published_is_republished_too():
+    """The first pass hangs, and the labels run out meanwhile or are lost."""
+    first, second = MemorySink("first"), MemorySink("second")
+    make_labeler(first).publish(make_node())
+    labeler = make_labeler(first, second)
+    labeler.republish()
+    assert second.labels == first.labels
+    first.refresh_s = 30.0
+    assert labeler.refresh_in_s() == 30.0
+
+
+def test_a_sink_that_refuses_is_left_to_the_next_pass():
+    """Refreshing it at once would try again without a pause."""
+    sink = MemorySink()
+    sink.refresh_s = 0.0
+    labeler = make_labeler(sink)
+    assert labeler.refresh_in_s() == labelers.publishing.NEVER_S
+    labeler.publish(make_node())
+    assert labeler.refresh_in_s() == 0.0
+    sink.failure = "full"
+    labeler.publish(make_node(2))
+    assert labeler.refresh_in_s() == labelers.publishing.NEVER_S
+
+
+def test_a_clock_that_is_set_forward_does_not_end_the_grace_of_unread_facts():
+    """The clock of a machine is often set right after its start, when its driver comes up."""
+    sink, wall = MemorySink(), [1_000.0]
+    labeler = labelers.Labeler(make_settings(), [sink], clock=lambda: wall[0])
+    labeler.publish(make_node(2))
+    failure = model.ReadFailure("handle", "nvmlDeviceGetHandleByIndex_v2", "UNKNOWN", 999)
+    for moment in (2_000.0, 90_000.0):
+        wall[0] = moment
+        labeler.publish(make_node(unreadable=(model.UnreadableGpu(1, (failure,)),)))
+        assert sink.labels[COUNT] == "2"
+
+
 def test_the_nearest_refresh_counts():
     """Of several sinks; never before anything is published."""
     never, soon = MemorySink("never"), MemorySink("soon")

@@ -49,6 +49,18 @@ def test_no_label_vanishes_or_flips_while_a_fact_of_the_only_gpu_is_unread(clock
     assert unread.UnreadFacts(clock).completed(snapshot, made, published, strategy="none") == published
 
 
+def test_a_bus_that_cannot_be_listed_takes_no_label_of_the_gpus(clock):
+    """Their PCI class comes from there, for as long as it takes."""
+    good = builders.make_snapshot([builders.make_gpu()])
+    failure = model.ReadFailure("pci", "/sys/bus/pci/devices", "EMFILE")
+    gpu = builders.make_gpu(pci_class=None)
+    snapshot = dataclasses.replace(builders.make_snapshot([gpu]), pci=None, failures=(failure,))
+    facts = unread.UnreadFacts(clock)
+    for _ in range(3):
+        assert facts.completed(snapshot, labels_of(snapshot), labels_of(good), strategy="none") == labels_of(good)
+        clock.now += unread.GRACE_S
+
+
 @pytest.mark.parametrize("fact", ["driver_version", "cuda_version"])
 def test_versions_stay_while_the_driver_does_not_tell_them(clock, fact):
     """A fact of the whole node is kept as one of a GPU."""
