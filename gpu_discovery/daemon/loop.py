@@ -80,7 +80,7 @@ class Loop:
         if self._job_started is not None:
             self._watch_job(now, self._job_started)
             return None
-        if self._is_reload_asked or (self._is_reload_due and self._seen is not None):
+        if self._is_reload_asked or (self._is_reload_due and self._seen and now >= self._schedule.pass_at):
             self._reload(now)
         if now >= self._schedule.pass_at:
             self._start(self._pass_job(), now)
@@ -194,6 +194,8 @@ class Loop:
             self._is_reload_due = True
         self._seen = end.look
         self._schedule.pass_ended(now, is_retried=bool(outcome.failure) or outcome.is_partial, most_s=end.next_in_s)
+        if self._is_reload_due:  # As after a change: whoever writes the config file may not be done yet.
+            self._schedule.looked(now, has_changed=True)
         self._machinery.observe(Observation(end=end, unready=outcome.unready))
         code = self._judged(outcome.failure)
         if code is None:

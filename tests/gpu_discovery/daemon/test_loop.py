@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import signal
@@ -208,9 +209,10 @@ def test_events_that_mean_nothing_cost_no_pass(node):
     assert run.passes_at == [0.0]
 
 
-def test_a_mig_layout_that_is_not_visible_is_looked_for_with_passes(node):
-    """Where the capability tree is hidden and a GPU has MIG on, NVML is asked every four seconds."""
-    gpu = nvml.make_gpu(mig_devices=["1g.5gb"])
+@pytest.mark.parametrize("first", [["1g.5gb"], None], ids=["MIG on", "MIG off"])
+def test_a_mig_layout_that_is_not_visible_is_looked_for_with_passes(node, first):
+    """Where the capability tree is hidden and a GPU can do MIG, NVML is asked every four seconds."""
+    gpu = nvml.make_gpu(mig_devices=first)
     node.host.set_mig_tree(None)
     node.driver.write(nvml.make_machine([gpu]))
     run = node.virtual(mig_strategy="mixed", sleep_interval_s=3600.0)
@@ -219,6 +221,25 @@ def test_a_mig_layout_that_is_not_visible_is_looked_for_with_passes(node):
     run.at(15, lambda: found.append(node.labels))
     run.run(until_s=20)
     assert found[0]["nvidia.com/mig-2g.10gb.count"] == "1"
+
+
+@pytest.mark.parametrize(("strategy", "gpu"), [("none", nvml.make_gpu(mig_devices=["1g.5gb"])), ("mixed", T4)])
+def test_a_mig_layout_that_no_label_tells_is_not_looked_for(node, strategy, gpu):
+    """Under the strategy none, and where no GPU can do MIG."""
+    node.host.set_mig_tree(None)
+    node.driver.write(nvml.make_machine([gpu]))
+    run = node.virtual(mig_strategy=strategy, sleep_interval_s=3600.0)
+    run.run(until_s=60)
+    assert run.passes_at == [0.0]
+
+
+def test_labels_that_expire_are_refreshed_in_time_although_passes_fail(node):
+    """However far apart the attempts are by then."""
+    run = node.virtual(nfd_expiry_s=20.0, sleep_interval_s=math.inf)
+    run.at(5, lambda: node.answer("DRIVER_NOT_LOADED"))
+    run.run(until_s=300)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(run.passes_at)]
+    assert 8 < max(gaps) < 11.1
 
 
 def test_a_hanging_call_is_named_with_back_off_and_the_labels_stay(node):
@@ -359,6 +380,21 @@ def test_a_config_swapped_as_the_kubelet_does_is_taken_up(node, tmp_path):
     run.at(105, lambda: seen.append(node.labels))
     run.run(until_s=110)
     assert "nvidia.com/gfd.timestamp" not in seen[0]
+
+
+def test_a_config_that_is_being_written_is_waited_for(node, tmp_path):
+    """It is read once its writer is done, and a state in between is nobody's business."""
+    run, path = make_config_run(node, tmp_path)
+    for step in range(20):
+        run.at(10 + step * 0.2, lambda: path.write_text("tr"))
+        run.at(10 + step * 0.2, run.tell)
+    run.at(14, lambda: path.write_text("true"))
+    loads = []
+    load = run.load
+    run.load = lambda: loads.append(run.now()) or load()
+    run.run(until_s=30)
+    assert len(loads) <= 3
+    assert "nvidia.com/gfd.timestamp" not in node.labels
 
 
 def test_a_bad_config_is_told_once_and_the_old_settings_go_on(node, tmp_path):
