@@ -165,3 +165,8 @@ def test_a_card_that_is_left_out_does_not_stand_for_one_that_cannot_be_read(name
     choice = policy.choice(make_picture(snapshot, **own), MADE, GPU_LABELS, fails_without_answer=False)
     assert (choice.labels, choice.is_stale) == (GPU_LABELS, True)
     assert "none of 1 GPUs" in choice.failure
+
+
+def test_a_driver_that_lists_none_without_a_word_is_a_reason_too():
+    """A recorded snapshot may lack the text; what is kept is stale all the same."""
+    assert chosen(make_failed(Finding.NO_GPUS, "nvidia", detail=""), GPU_LABELS).unready.startswith("the driver lists")

@@ -216,3 +216,13 @@ def test_a_resource_of_gpus_and_mig_devices_is_an_error() -> None:
     config = builders.make_config(mig=[("*", "nvidia.com/gpu")])
     with pytest.raises(errors.ConfigError, match=r"resources.mig\[0\]: nvidia.com/gpu would mix whole GPUs and MIG"):
         resolve([builders.make_gpu(0), builders.make_mig_gpu(1)], config, mig_strategy="mixed")
+
+
+def test_what_is_left_out_stands_in_the_order_of_indexes() -> None:
+    """By number, a MIG device behind its GPU, and what only the bus shows last."""
+    gpus = [builders.make_mig_gpu(2, ()), builders.make_mig_gpu(3), builders.make_mig_gpu(12, ())]
+    broken = builders.make_mig_device(1, gpu=3, profile=None)
+    gpus[1] = builders.make_gpu(3, mig=model.Mig(True, True, 7, (builders.make_mig_device(gpu=3), broken)))
+    pci = (builders.make_pci("0000:01:00.0"),)
+    found = resources.resources(builders.make_snapshot(gpus, pci=pci), builders.make_config(), mig_strategy="mixed")
+    assert [record.index for record in found.left_out] == ["2", "3:1", "12", "0000:01:00.0"]
