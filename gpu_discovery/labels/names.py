@@ -7,6 +7,7 @@ Longer than other modules because it is a table.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -401,6 +402,7 @@ KEYS: tuple[Key, ...] = (
 _PLACEHOLDER = re.compile(r"<\w+>")
 
 
+@functools.lru_cache(maxsize=512)  # Asked for every published key while a fact is unread.
 def find(key: str) -> Key | None:
     """The row of a label's key, of several that fit the most special; None for a key that is not ours."""
     if _OTHERS.fullmatch(key):

@@ -313,7 +313,7 @@ class FakeDriver:
             self._install(*wanted)
         descriptor, path = tempfile.mkstemp(dir=self.root, prefix=".machine-")
         with open(descriptor, "w", encoding="utf-8") as file:
-            json.dump(machine, file)
+            file.write(json.dumps(machine))  # Several times as fast as json.dump.
         # The library tells a change by inode, size and time, and a kernel's own stamps only tick every few milliseconds.
         os.utime(path, ns=(time.time_ns(), time.time_ns()))
         os.replace(path, self.machine_path)
