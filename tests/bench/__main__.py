@@ -34,8 +34,10 @@ def _measure(arguments: argparse.Namespace) -> Iterator[figures.Figure]:
     with tempfile.TemporaryDirectory() as folder:
         yield from oneshot.measure(_new_node(folder, "oneshot"), arguments.rounds)
         yield from periodic.measure_back_to_back(_new_node(folder, "back-to-back"), arguments.passes)
-        yield from periodic.measure(_new_node(folder, "periodic"), arguments.passes, with_http=False)
-        yield from periodic.measure(_new_node(folder, "http"), arguments.passes, with_http=True)
+        for name, with_http in (("periodic", False), ("http", True)):
+            machine = _new_node(folder, name)
+            yield from periodic.measure(machine, arguments.passes, with_http=with_http)
+            yield from periodic.measure_growth(machine, arguments.passes, with_http=with_http)
         yield from periodic.measure_idle(_new_node(folder, "idle"), arguments.idle_seconds)
 
 

@@ -77,7 +77,7 @@ def measure(machine: node.Node, passes: int, *, with_http: bool) -> list[figures
     """Run the labeler for so many passes over an unchanged node."""
     address = f"127.0.0.1:{_free_port()}"
     prefix, arguments = ("with HTTP port", [f"--http-address={address}"]) if with_http else ("periodic", [])
-    with _running(machine, arguments) as labeler:
+    with _running(machine, machine.labeler(f"--sleep-interval={INTERVAL}", *arguments)) as labeler:
         labeler.await_passes(WARM_PASSES)
         if with_http:
             _check_count(labeler, address)
@@ -86,13 +86,23 @@ def measure(machine: node.Node, passes: int, *, with_http: bool) -> list[figures
         after = labeler.sample()
     return [
         figures.Figure(f"{prefix}, resident after {passes} passes", after.resident_mib, "MiB", 34 if with_http else 26),
-        figures.Figure(f"{prefix}, growth over them", after.resident_mib - before.resident_mib, "MiB", 0.25),
-        figures.Figure(
-            f"{prefix}, CPU per unchanged pass, one each 100 ms", (after.cpu_ms - before.cpu_ms) / passes, "ms"
-        ),
+        figures.Figure(f"{prefix}, CPU per unchanged pass, one each {INTERVAL}", _cpu_ms(before, after, passes), "ms"),
         figures.Figure(f"{prefix}, writes in them", writes, "", 0),
         figures.Figure(f"{prefix}, log lines in them", after.log_lines - before.log_lines, "", 0),
     ]
+
+
+def measure_growth(machine: node.Node, passes: int, *, with_http: bool) -> list[figures.Figure]:
+    """Whether the labeler is larger after ten times as many passes."""
+    prefix, address = ("with HTTP port", f"127.0.0.1:{_free_port()}") if with_http else ("periodic", "")
+    command = [sys.executable, "-m", "tests.bench.hurried", machine.root, machine.feature_file, address]
+    with _running(machine, command) as labeler:
+        labeler.await_passes(passes)
+        before = labeler.sample()
+        labeler.await_passes(10 * passes)
+        after = labeler.sample()
+    name = f"{prefix}, growth from pass {passes} to pass {11 * passes}"
+    return [figures.Figure(name, after.resident_mib - before.resident_mib, "MiB", 0.1)]
 
 
 def measure_back_to_back(machine: node.Node, passes: int) -> list[figures.Figure]:
@@ -104,7 +114,7 @@ def measure_back_to_back(machine: node.Node, passes: int) -> list[figures.Figure
 
 def measure_idle(machine: node.Node, seconds: float) -> list[figures.Figure]:
     """What looking for changes between two passes costs, with the default interval."""
-    with _running(machine, ["--sleep-interval=60s"]) as labeler:
+    with _running(machine, machine.labeler("--sleep-interval=60s")) as labeler:
         time.sleep(1)
         before = labeler.sample()
         time.sleep(seconds)
@@ -113,9 +123,8 @@ def measure_idle(machine: node.Node, seconds: float) -> list[figures.Figure]:
 
 
 @contextmanager
-def _running(machine: node.Node, arguments: list[str]) -> Iterator[Labeler]:
+def _running(machine: node.Node, command: list[str]) -> Iterator[Labeler]:
     log = os.path.join(machine.root, "labeler.log")
-    command = machine.labeler(f"--sleep-interval={INTERVAL}", *arguments)
     with open(log, "wb") as stderr:
         process = subprocess.Popen(command, env=machine.environ, stdout=stderr, stderr=stderr)
     try:
@@ -123,6 +132,10 @@ def _running(machine: node.Node, arguments: list[str]) -> Iterator[Labeler]:
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=STALL_S)
+
+
+def _cpu_ms(before: Sample, after: Sample, passes: int) -> float:
+    return (after.cpu_ms - before.cpu_ms) / passes
 
 
 def _check_count(labeler: Labeler, address: str) -> None:
