@@ -54,6 +54,19 @@ def test_when_none_is_counted_each_keeps_its_index(fake_driver: nvml.FakeDriver)
     assert [(gpu.index, gpu.uuid) for gpu in facts.unlisted] == [(gpu.index, gpu.uuid) for gpu in before]
 
 
+def test_two_that_are_no_longer_counted_share_no_index(fake_driver: nvml.FakeDriver) -> None:
+    """Where others have moved up to their indices each gets one of its own."""
+    subject, before = read_all(fake_driver)
+
+    facts = read_some(subject, fake_driver, GPUS[2:])
+
+    assert [(gpu.index, gpu.uuid) for gpu in (*facts.gpus, *facts.unlisted)] == [
+        (0, before[2].uuid),
+        (1, before[0].uuid),
+        (2, before[1].uuid),
+    ]
+
+
 def test_a_gpu_that_is_counted_again_is_present(fake_driver: nvml.FakeDriver) -> None:
     """Lost does not last."""
     subject, before = read_all(fake_driver)
