@@ -60,6 +60,8 @@ class FeatureFile:
         self._clock = clock
         self._odd_mode: int | None = None
         """Permissions that the file has although we asked for others: a file system without them."""
+        self._is_tidy = False
+        """What earlier processes left in the folder was removed."""
 
     def publish(self, labels: Mapping[str, str]) -> bool:
         """Replace the file unless it says the same already and does so for long enough."""
@@ -67,9 +69,12 @@ class FeatureFile:
         if len(body) + len(self._expiry_line()) > MAX_BYTES:
             message = f"{len(labels)} labels take {len(body)} bytes; Node Feature Discovery reads {MAX_BYTES} at most"
             raise errors.PublishFailed(message, cause="file: too large")
+        if not self._is_tidy:
+            files.remove_abandoned(self.path)
+            self._remove_leftover_folder()
+            self._is_tidy = True
         if self._is_current(body):
             return False
-        self._remove_leftover_folder()
         try:
             files.write_atomic(self.path, self._expiry_line() + body, mode=MODE)
         except OSError as error:

@@ -6,7 +6,7 @@ whatever name stands there, so a symlink at the target is replaced and never fol
 everything happens relative to it, so it cannot be swapped in between.
 
 A process that is killed in the middle leaves its temporary file behind. Each temporary file is locked while its
-writer lives; the next writer removes those whose lock is free.
+writer lives; the next writer, or ``remove_abandoned``, removes those whose lock is free.
 """
 
 from __future__ import annotations
@@ -73,6 +73,17 @@ def remove(path: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def remove_abandoned(path: str) -> None:
+    """Unlink what writers of ``path`` that were killed left behind, as far as that is possible."""
+    folder, name = os.path.split(path)
+    with contextlib.suppress(OSError):
+        folder_fd = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _remove_abandoned(folder_fd, name)
+        finally:
+            os.close(folder_fd)
 
 
 def _replace(folder_fd: int, name: str, data: bytes, mode: int) -> None:

@@ -155,6 +155,15 @@ def test_removing_takes_the_file_and_the_folder_of_the_reference(path):
     assert os.listdir(path.parent) == []
 
 
+def test_what_earlier_processes_left_goes_although_nothing_is_to_be_written(path):
+    """A killed writer's temporary file, and the reference's folder, where the labels are already those."""
+    feature_file.FeatureFile(str(path)).publish(LABELS)
+    path.with_name(".gfd.0123456789abcdef.tmp").write_text("half")
+    path.with_name("gfd-tmp").mkdir()
+    assert feature_file.FeatureFile(str(path)).publish(LABELS) is False
+    assert os.listdir(path.parent) == ["gfd"]
+
+
 def test_a_leftover_folder_that_is_not_the_reference_s_stays(path, tmp_path):
     """A symlink of that name is not followed, and a folder with folders in it is not touched."""
     (tmp_path / "precious").mkdir()
