@@ -29,6 +29,7 @@ from gpu_discovery.core import errors
 
 STALLED_AFTER_S = 30.0
 """A loop that has not turned for so long is dead; it turns every few seconds whatever the interval."""
+RESULTS = ("ok", "stale", "failed")
 MOST_CONNECTIONS = 16
 CONNECTION_S = 5.0
 JANITOR_S = 2.0
@@ -54,7 +55,7 @@ class Telemetry:
         self._turned_at = self._clock()
 
     def pass_ended(self, duration_s: float, *, result: str, unready: str, is_confirmed: bool) -> None:
-        """``result`` is ``ok``, ``stale`` or ``failed``; ``unready`` why not ready, empty when ready.
+        """``result`` is one of ``RESULTS``; ``unready`` why not ready, empty when ready.
 
         ``is_confirmed``: what is published is what this pass read.
         """
@@ -96,6 +97,8 @@ class Telemetry:
 
     def _make_metrics(self, program: str, version: str) -> None:
         registry = self._registry
+        # No second series for each that tells when it began. The client's function has no annotations.
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         build = prometheus_client.Gauge(
             "gpu_discovery_build_info", "Always 1; the labels say what runs.", ["program", "version"], registry=registry
         )
@@ -111,6 +114,8 @@ class Telemetry:
             ["result"],
             registry=registry,
         )
+        for result in RESULTS:
+            self._passes.labels(result)  # From the start, so that a first failure shows as an increase.
         self._writes = prometheus_client.Counter(
             "gpu_discovery_writes", "Times that a sink was written to.", ["sink"], registry=registry
         )

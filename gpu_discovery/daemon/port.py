@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Port:
-    """At most one port; what is told to it before it is opened is lost, except the last readiness."""
+    """At most one port; what is told to it before it is opened is lost."""
 
     def __init__(self, program: str, version: str) -> None:
         self._build = (program, version)

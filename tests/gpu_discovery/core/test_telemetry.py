@@ -108,6 +108,14 @@ def test_metrics_tell_passes_and_the_age_of_what_is_published(told, clock):
     assert value(told, 'gpu_discovery_build_info{program="gpu-feature-discovery",version="1.2.3"}') == "1.0"
 
 
+def test_every_result_counts_from_zero(told):
+    """So that the first failure is an increase; and no series tells when another began."""
+    for result in telemetry.RESULTS:
+        assert value(told, f'gpu_discovery_passes_total{{result="{result}"}}') == "0.0"
+    ended(told)
+    assert b"_created" not in told.answer("/metrics")[2]
+
+
 def test_metrics_tell_gpus_and_writes(told):
     """By state and by sink."""
     told.gpus_counted({"present": 7, "lost": 1, "unreadable": 0})
