@@ -454,15 +454,15 @@ HOST = named("host-root", "driver-root-ctr-path")
 
 
 def load_labeler_settings(
-    given: Mapping[str, object],
+    given: Mapping[str, Any],
     environ: Mapping[str, str] | None = None,
     *,
     warnings: Iterable[str] = (),
 ) -> settings.LabelerSettings:
     """The effective settings; reads the config file anew each time. Raises SettingsError (ConfigError for the file).
 
-    ``given`` holds what the command line says, by option name with dashes or underscores (``goflags.parse`` or click);
-    None and empty tuples count as not given. ``environ`` is ``os.environ`` unless told otherwise.
+    ``given`` holds what the command line says, values by option name with dashes or underscores (``goflags.parse`` or
+    ``core.options``); None counts as not given. ``environ`` is ``os.environ`` unless told otherwise.
     """
     sources = _sources(given, os.environ if environ is None else environ)
     config = _effective(sources.loaded.config, sources.chosen)
@@ -504,13 +504,13 @@ def ignored_words(parsed: goflags.Parsed) -> tuple[str, ...]:
     return (f"ignored on the command line: {words} (reading flags ends at the first word that is none)",)
 
 
-def _sources(given: Mapping[str, object], environ: Mapping[str, str]) -> Sources:
+def _sources(given: Mapping[str, Any], environ: Mapping[str, str]) -> Sources:
     chosen = _chosen(given, environ)
     path = str(chosen["config-file"].value) if "config-file" in chosen else ""
     return Sources(chosen, _loaded(path, chosen), path)
 
 
-def _chosen(given: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, Given]:
+def _chosen(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Given]:
     """What flags and variables say, checked, by option name."""
     try:
         variables = goflags.from_environment(environ, OPTIONS)
@@ -519,16 +519,10 @@ def _chosen(given: Mapping[str, object], environ: Mapping[str, str]) -> dict[str
     chosen = {name: Given(value, f"environment variable {variable}") for name, (value, variable) in variables.items()}
     for option in OPTIONS:
         value = given.get(option.name, given.get(option.name.replace("-", "_")))
-        if value is not None and value != ():
-            chosen[option.name] = Given(_as_flag_value(value), f"--{option.name}")
+        if value is not None:
+            chosen[option.name] = Given(value, f"--{option.name}")
     by_name = {option.name: option for option in OPTIONS}
     return {name: Given(_checked(by_name[name], found), found.source) for name, found in chosen.items()}
-
-
-def _as_flag_value(value: object) -> goflags.Value:
-    if isinstance(value, list | tuple):
-        return tuple(str(part) for part in value)
-    return value if isinstance(value, bool | int | float) else str(value)
 
 
 def _checked(option: Option, given: Given) -> goflags.Value:

@@ -44,6 +44,15 @@ def test_only_the_devices_of_the_keys_profile_are_shown() -> None:
     ]
 
 
+def test_a_profile_with_an_attribute_is_found_by_its_key(tmp_path: pathlib.Path) -> None:
+    """The key has a dot where the profile has a plus."""
+    recorded = testing.CliRunner().invoke(commands.main, ["snapshot", "--sample", "rtx-pro-6000-mig"]).stdout
+    path = tmp_path / "node.json"
+    path.write_text(recorded.replace('"1g.24gb"', '"1g.24gb+me"'))
+    lines = lines_of("mig-1g.24gb.me.count", "--snapshot", path, "--mig-strategy", "mixed")
+    assert any(line.endswith("= 1g.24gb+me") for line in lines)
+
+
 def test_several_models_are_told_apart() -> None:
     """On a node with several models each fact has the model it belongs to."""
     lines = lines_of("gpu.memory", "--sample", "workstation-3-models")
@@ -118,6 +127,12 @@ def test_what_wins_over_the_file_is_named() -> None:
         *arguments, "--mig-strategy", "none", environ={"MIG_STRATEGY": "single"}
     )
     assert "flags.migStrategy: not set, so none" in lines_of("mig.strategy", "--sample", "t4")
+
+
+def test_an_empty_variable_of_our_own_wins_over_nothing() -> None:
+    """It counts as not there, unlike one of the reference's."""
+    lines = lines_of("gpu.share-memory", "--sample", "t4", environ={"GFD_EXTRA_LABELS": ""})
+    assert "gpuDiscovery.extraLabels: not set" in lines
 
 
 def test_a_label_that_is_not_there_is_told_when_it_would_be() -> None:

@@ -76,12 +76,27 @@ def test_a_command_that_cannot_be_loaded_hides_no_other(
     assert run("labels", "--sample", "t4").exit_code == 0
 
 
-def test_an_unknown_command_is_a_usage_error() -> None:
-    """Click's own answer, with exit code 2."""
-    result = run("lables")
+def test_a_file_that_a_command_forgot_is_not_taken_for_standard_output(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that names a file is a bug of the command, and looks like one."""
+    module = "import click\n@click.command()\ndef devices():\n    open('/nonexistent')\n"
+    make_package(tmp_path, "devices = extra_forgetful:devices", "extra_forgetful", module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert isinstance(run("devices").exception, FileNotFoundError)
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("lables", "did you mean labels?"), ("devices", "there are explain, labels, snapshot, validate")],
+)
+def test_an_unknown_command_is_told_with_those_there_are(word: str, hint: str) -> None:
+    """A usage error, with exit code 2."""
+    result = run(word)
 
     assert result.exit_code == 2
-    assert "No such command 'lables'" in result.stderr
+    assert f"Error: there is no command '{word}'; {hint}\n" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,16 @@ def test_what_cannot_be_answered_is_one_line_and_code_2(arguments: tuple[str, ..
     assert "Traceback" not in result.stderr
 
 
+def test_what_loading_the_settings_warns_of_is_said(tmp_path: pathlib.Path) -> None:
+    """Beside the output, as the daemon logs it."""
+    config = tmp_path / "config.yaml"
+    config.write_text("flags: {gfd: {sleepInterval: 60}}\n")
+    result = run("--sample", "t4", "--config-file", config)
+
+    assert result.exit_code == 0
+    assert f"gpu-discovery: {config}:1: flags.gfd.sleepInterval: 60ns is raised to 100ms" in result.stderr
+
+
 def test_a_config_that_is_impossible_on_the_node_is_an_error(tmp_path: pathlib.Path) -> None:
     """An entry for a device that the node does not have is refused, with its place."""
     config = tmp_path / "config.yaml"

@@ -113,6 +113,7 @@ def test_resource_rules_are_kept_in_order() -> None:
             "kind: ConfigMap",
             "1: kind: unknown key (this is a Kubernetes object; the config file is a text under its data)",
         ),
+        ("imex: {kind: x}", "1: imex.kind: unknown key (valid here: channelIDs, required)"),
         ("imex: {zzz: 1}", "1: imex.zzz: unknown key (valid here: channelIDs, required)"),
         ("flags: {MIGSTRATEGY: none}", "1: flags.MIGSTRATEGY: letter case differs (write migStrategy)"),
         ('flags: {"a\\nb": 1}', r"1: flags.'a\nb': unknown key"),

@@ -34,6 +34,8 @@ def parsed(text: str) -> Any:
         ("", None),
         ("~", None),
         ("yes", True),
+        ("y", True),
+        ("N", False),
         ("On", True),
         ("n", False),
         ("OFF", False),

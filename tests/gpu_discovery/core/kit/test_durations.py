@@ -20,6 +20,7 @@ from gpu_discovery.core.kit import durations
         ("30s1m", 90.0),
         (".5s", 0.5),
         ("1.s", 1.0),
+        ("0" * 40 + "1s", 1.0),
         ("250ms", 0.25),
         ("5us", 5e-6),
         ("5\u00b5s", 5e-6),

@@ -26,7 +26,17 @@ def test_other_texts_are_no_booleans(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("0", 0), ("-0", 0), ("+7", 7), ("010", 8), ("0o17", 15), ("0x1F", 31), ("0b101", 5), (str(2**63 - 1), 2**63 - 1)],
+    [
+        ("0", 0),
+        ("-0", 0),
+        ("+7", 7),
+        ("010", 8),
+        ("007", 7),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("0b101", 5),
+        (str(2**63 - 1), 2**63 - 1),
+    ],
 )
 def test_integers_have_their_base_in_front(text: str, number: int) -> None:
     """A leading zero alone means octal."""
