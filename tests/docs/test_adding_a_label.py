@@ -78,6 +78,13 @@ def test_the_test_passes(checkout: str) -> None:
     assert "2 passed" in run(checkout, "-m", "pytest", "-q", "tests/gpu_discovery/labels/test_ecc.py")
 
 
+def test_the_code_is_in_shape(checkout: str) -> None:
+    """Neither ruff nor its formatter asks for a change."""
+    changed = ("gpu_discovery/labels", "tests/gpu_discovery/labels/test_ecc.py")
+    run(checkout, "-m", "ruff", "check", "--no-cache", *changed)
+    run(checkout, "-m", "ruff", "format", "--no-cache", "--check", *changed)
+
+
 def test_the_page_has_the_row(checkout: str) -> None:
     """Generating the pages documents the label."""
     run(checkout, "-m", "docs.generate")
