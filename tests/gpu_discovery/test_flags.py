@@ -41,6 +41,9 @@ SAMPLES = {
 """Three texts for each option that can be given in three places."""
 
 
+NOTHING = ("none", "no port")
+
+
 def nested(path: str, value: object) -> str:
     """A config file with one key; a text with commas is a list."""
     content = value.split(",") if isinstance(value, str) and "," in value else value
@@ -64,16 +67,15 @@ def written(folder: pathlib.Path, text: str) -> pathlib.Path:
     return path
 
 
-def key_attribute(file_key: str) -> tuple[str, ...]:
-    """Where the table of the config file puts a key's value."""
+def keys_on_the_way(file_key: str) -> list[objects.Key]:
+    """The rows of the config file's table that lead to a key, itself last."""
     kind: fields.Kind = schema.ROOT
     found = []
     for name in file_key.split("."):
         assert isinstance(kind, objects.Object)
-        key = next(key for key in kind.keys if key.name == name)
-        found.append(key.field)
-        kind = key.kind
-    return tuple(found)
+        found.append(next(key for key in kind.keys if key.name == name))
+        kind = found[-1].kind
+    return found
 
 
 def test_nothing_set_gives_the_references_defaults() -> None:
@@ -141,8 +143,12 @@ def test_the_references_options_are_there(
 
 @pytest.mark.parametrize("option", flags.OPTIONS, ids=lambda option: option.name)
 def test_rows_of_the_table_are_consistent(option: flags.Option) -> None:
-    """A file key and the attribute are the same place, a setting exists, and the default is what help says."""
-    assert key_attribute(option.file_key) == option.attribute if option.file_key else option.attribute == ()
+    """A file key and the attribute are the same place, a setting exists, and the default is what help and the file's table say."""
+    keys = keys_on_the_way(option.file_key) if option.file_key else []
+    assert tuple(key.field for key in keys) == option.attribute
+    if keys:
+        # Where nothing is the default the file's table has words for it.
+        assert keys[-1].default.strip("`") in (option.default_text, *([] if option.default_text else NOTHING))
     assert not option.setting or option.setting in {
         field.name for field in dataclasses.fields(settings.LabelerSettings)
     }

@@ -101,7 +101,7 @@ _GFD = Object(
             kind=Duration(),
             doc="Time between passes when nothing changes, as a Go duration (`60s`, `1m30s`) or `infinite`. "
             "A bare number is nanoseconds. Less than 100ms is raised to 100ms.",
-            default="`60s`",
+            default="`1m0s`",
         ),
         Key(
             name="outputFile",
@@ -463,8 +463,8 @@ _OWN = Object(
             name="nfdExpiry",
             field="nfd_expiry_s",
             kind=Duration(),
-            doc="Let NFD drop the feature file's labels when it wasn't refreshed for so long.",
-            default="never",
+            doc="Let NFD drop the feature file's labels when it wasn't refreshed for so long; infinite: never.",
+            default="`infinite`",
         ),
         Key(
             name="publish",
@@ -502,8 +502,8 @@ _OWN = Object(
             name="exitAfter",
             field="exit_after_s",
             kind=Duration(),
-            doc="End with an error when no pass was good for so long since the start.",
-            default="never",
+            doc="End with an error when no pass was good for so long since the start; infinite: never.",
+            default="`infinite`",
         ),
         Key(
             name="logFormat",
