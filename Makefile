@@ -1,14 +1,17 @@
 # What a person does with this checkout. Every target makes the virtual environment that it needs, from a file of exact
 # versions and hashes, and only when that file, setup.cfg or the Python version changed since.
 #
-#   make run      show a sample machine's labels and write a feature file
-#   make test     run the tests (needs a C compiler)
-#   make lint     lint, format check, types, import contracts
-#   make docs     write the generated pages again
-#   make bench    measure time and memory, print a table
-#   make lock     choose versions anew from setup.cfg, with hashes
+#   make run         show a sample machine's labels and write a feature file
+#   make test        run the tests (needs a C compiler)
+#   make lint        lint, format check, types, import contracts
+#   make format      put code into shape
+#   make docs        write the generated pages again
+#   make docs-check  see that they are current
+#   make bench       measure time and memory, print a table
+#   make lock        choose versions anew from setup.cfg, with hashes
+#   make clean       remove environments and everything made
 #
-# PYTHON=python3.12 chooses the interpreter, SAMPLE=name the machine of `make run`, ARGS='-k mig' goes to pytest.
+#   PYTHON=python3.12 chooses the interpreter, SAMPLE=name the machine of `make run`, ARGS='-k mig' goes to pytest.
 
 PYTHON ?= python3
 SAMPLE ?= dgx-h100-mig
@@ -44,7 +47,7 @@ EDITABLE := --config-settings editable_mode=compat --editable .
 .PHONY: help run test coverage lint format docs docs-check bench bench-smoke lock lock-check clean check-cc
 
 help:
-	@sed -n '4,9s/^#   //p' $(firstword $(MAKEFILE_LIST))
+	@sed -n '4,14s/^# *//p' $(firstword $(MAKEFILE_LIST))
 
 run: $(RUN)
 	@mkdir -p $(dir $(OUTPUT))
@@ -63,7 +66,7 @@ lint: $(DEV)
 	$(VENV_DEV)/bin/ruff check
 	$(VENV_DEV)/bin/ruff format --check
 	$(VENV_DEV)/bin/python -m mypy
-	$(VENV_DEV)/bin/lint-imports
+	$(VENV_DEV)/bin/lint-imports --no-logo
 
 format: $(DEV)
 	$(VENV_DEV)/bin/ruff check --fix
