@@ -31,6 +31,17 @@ class Commands(click.Group):
         found = metadata.entry_points(group=ENTRY_POINTS, name=cmd_name)
         return _loaded(next(iter(found))) if found else super().get_command(ctx, cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names; of a word that names none, the nearest one is told."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            if args[0].startswith("-"):
+                raise
+            ctx.fail(_unknown(args[0], self.list_commands(ctx)))
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
@@ -48,6 +59,14 @@ class Commands(click.Group):
 
 class _Refusal(click.ClickException):
     exit_code = COULD_NOT_ANSWER
+
+
+def _unknown(word: str, names: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    return f"there is no command '{word}'; {hint}"
 
 
 def _loaded(entry_point: metadata.EntryPoint) -> click.Command:
