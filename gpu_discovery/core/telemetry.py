@@ -117,7 +117,7 @@ class Telemetry:
         for result in RESULTS:
             self._passes.labels(result)  # From the start, so that a first failure shows as an increase.
         self._writes = prometheus_client.Counter(
-            "gpu_discovery_writes", "Times that a sink was written to.", ["sink"], registry=registry
+            "gpu_discovery_writes", "Times that labels were changed or put right.", ["sink"], registry=registry
         )
         self._gpus = prometheus_client.Gauge(
             "gpu_discovery_gpus", "GPUs by state: present, lost, unreadable.", ["state"], registry=registry

@@ -61,26 +61,26 @@ class FeatureFile:
         self._odd_mode: int | None = None
         """Permissions that the file has although we asked for others: a file system without them."""
         self._is_tidy = False
-        """What earlier processes left in the folder was removed."""
 
     def publish(self, labels: Mapping[str, str]) -> bool:
-        """Replace the file unless it says the same already and does so for long enough."""
+        """Replace the file unless it says the same already and does so for long enough.
+
+        False also where only its expiry was renewed.
+        """
         body = lines.text(labels).encode()
         if len(body) + len(self._expiry_line()) > MAX_BYTES:
             message = f"{len(labels)} labels take {len(body)} bytes; Node Feature Discovery reads {MAX_BYTES} at most"
             raise errors.PublishFailed(message, cause="file: too large")
-        if not self._is_tidy:
-            files.remove_abandoned(self.path)
-            self._remove_leftover_folder()
-            self._is_tidy = True
-        if self._is_current(body):
+        self._tidy()
+        told, left_s = self._standing()
+        if told == body and self._is_fresh(left_s):
             return False
         try:
             files.write_atomic(self.path, self._expiry_line() + body, mode=MODE)
         except OSError as error:
             raise publish_failed("writing", self.path, error) from error
         self._note_mode()
-        return True
+        return told != body
 
     def published(self) -> Mapping[str, str] | None:
         """The labels in the file, whoever wrote it; None without a readable one."""
@@ -109,19 +109,21 @@ class FeatureFile:
             raise publish_failed("removing", self.path, error) from error
         self._remove_leftover_folder()
 
-    def _is_current(self, body: bytes) -> bool:
+    def _standing(self) -> tuple[bytes | None, float]:
+        """(lines of labels, seconds that NFD will still trust them); None for lines that are not as we would write them."""
         try:
             found = files.read_regular(self.path, MAX_BYTES)
         except OSError:
-            return False  # The write replaces it, or fails with the better message.
+            found = None  # The write replaces it, or fails with the better message.
         if found is None or stat.S_IMODE(found[1].st_mode) not in (MODE, self._odd_mode):
-            return False
-        data = found[0]
+            return None, 0.0
         if self._expiry_s is None:
-            return data == body
-        left_s = self._left_s(data)
-        is_fresh = left_s is not None and self._expiry_s / 2 < left_s <= self._expiry_s + 1
-        return is_fresh and data.partition(b"\n")[2] == body
+            return found[0], math.inf
+        left_s = self._left_s(found[0])
+        return (None, 0.0) if left_s is None else (found[0].partition(b"\n")[2], left_s)
+
+    def _is_fresh(self, left_s: float) -> bool:
+        return self._expiry_s is None or self._expiry_s / 2 < left_s <= self._expiry_s + 1
 
     def _left_s(self, data: bytes) -> float | None:
         """Seconds that NFD will still trust this content; None without an expiry line."""
@@ -140,6 +142,13 @@ class FeatureFile:
             return b""
         until = time.gmtime(math.ceil(self._clock() + self._expiry_s))
         return f"# +expiry-time={time.strftime(_TIME_FORMAT, until)}\n".encode()
+
+    def _tidy(self) -> None:
+        """Once, remove what earlier processes left in the folder."""
+        if not self._is_tidy:
+            self._is_tidy = True
+            files.remove_abandoned(self.path)
+            self._remove_leftover_folder()
 
     def _remove_leftover_folder(self) -> None:
         """Remove it with the files in it; a symlink, or a folder with folders in it, isn't the reference's."""

@@ -95,7 +95,7 @@ def test_nothing_is_published_where_no_file_is(path):
 
 
 def test_with_an_expiry_the_file_is_written_again_at_half_its_life(path, clock):
-    """Ten minutes of life: no write for five minutes, then one, with the same labels."""
+    """Ten minutes of life: no write for five minutes, then one, which is no news as the labels are the same."""
     sink = feature_file.FeatureFile(str(path), 600, clock=clock)
     assert sink.publish(LABELS) is True
     assert path.read_text() == "# +expiry-time=2023-11-14T22:23:20Z\n" + BODY
@@ -104,7 +104,7 @@ def test_with_an_expiry_the_file_is_written_again_at_half_its_life(path, clock):
     assert sink.refresh_in_s() == 1
     clock.now += 1
     assert sink.refresh_in_s() == 0
-    assert sink.publish(LABELS) is True
+    assert sink.publish(LABELS) is False
     assert path.read_text() == "# +expiry-time=2023-11-14T22:28:20Z\n" + BODY
 
 
@@ -121,7 +121,7 @@ def test_an_expiry_that_is_not_ours_is_put_right(path, clock, line):
     """None, one too far off (the clock was wrong, or the option changed) and nonsense are written anew."""
     path.write_text(line + BODY)
     path.chmod(0o644)
-    assert feature_file.FeatureFile(str(path), 600, clock=clock).publish(LABELS) is True
+    feature_file.FeatureFile(str(path), 600, clock=clock).publish(LABELS)
     assert path.read_text() == "# +expiry-time=2023-11-14T22:23:20Z\n" + BODY
 
 
@@ -141,6 +141,14 @@ def test_more_than_nfd_reads_is_refused(path):
     with pytest.raises(errors.PublishFailed, match="65536"):
         sink.publish({f"key-{number}": "x" * 60 for number in range(1000)})
     assert path.read_text() == BODY
+
+
+def test_no_labels_are_a_file_too(path):
+    """An empty one, also in place of a symlink."""
+    path.symlink_to("elsewhere")
+    assert feature_file.FeatureFile(str(path)).publish({}) is True
+    assert path.read_bytes() == b""
+    assert not path.is_symlink()
 
 
 def test_removing_takes_the_file_and_the_folder_of_the_reference(path):
