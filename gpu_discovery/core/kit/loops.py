@@ -121,29 +121,20 @@ class Worker(Generic[T]):
         self._jobs: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Done[T]] = queue.SimpleQueue()
         self._on_done = on_done
-        self._is_busy = False
         # A daemon thread: a job that hangs must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    @property
-    def is_busy(self) -> bool:
-        """A job was started and its end not yet taken."""
-        return self._is_busy
-
     def start(self, job: Callable[[], T]) -> None:
-        """Do ``job`` next; only when not busy."""
-        self._is_busy = True
+        """Do ``job`` next; only once the end of the last one was taken."""
         self._jobs.put(job)
 
     def take(self, timeout_s: float | None = None) -> Done[T] | None:
         """The end of the job, once; None while there is none. Waits at most ``timeout_s`` where given."""
         try:
-            done = self._done.get(block=timeout_s is not None, timeout=timeout_s)
+            return self._done.get(block=timeout_s is not None, timeout=timeout_s)
         except queue.Empty:
             return None
-        self._is_busy = False
-        return done
 
     def stop(self) -> None:
         """End the thread after the job at hand; does not wait."""
