@@ -26,13 +26,13 @@ BLOCK = re.compile(r"^```(sh|console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTAL
 TIMEOUT_S = 120
 
 RUN_BY_CI = ("make test", "make lint", "make docs-check", "make bench-smoke", ".ci/run")
-NEEDS_A_NETWORK = ("make lock", "make bench")
+NEEDS_A_NETWORK = ("make lock", "make bench", "docker")
 NEEDS_A_CLUSTER = ("kubectl", "helm")
 PAGES = sorted(
     os.path.relpath(os.path.join(folder, name), ROOT)
-    for top in (".", "docs")
+    for top in (".", "docs", "deploy")
     for folder, _, names in os.walk(os.path.join(ROOT, top))
-    if top == "docs" or folder == os.path.join(ROOT, ".")
+    if top != "." or folder == os.path.join(ROOT, ".")
     for name in names
     if name.endswith(".md")
 )
