@@ -56,8 +56,8 @@ class VirtualMachinery:
         """The kernel has something to tell."""
         self._news.append(self)
 
-    def run(self, until_s: float = 1e9, *, is_config_settled: bool = True) -> int:
-        """The exit code; SIGTERM comes at ``until_s``."""
+    def run(self, until_s: float = 10_000.0, *, is_config_settled: bool = True) -> int:
+        """The exit code; SIGTERM comes at ``until_s``, so that a loop that should have ended by itself does not run for ever."""
         assert isinstance(self.settings, Settings)
         logs.configure(log_format="text", level="info", stream=self.log)
         self.at(until_s, lambda: self.send(signal.SIGTERM))
