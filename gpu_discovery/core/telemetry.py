@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import http.server
 import socket
 import socketserver
@@ -26,6 +27,7 @@ import prometheus_client
 from prometheus_client import exposition
 
 from gpu_discovery.core import errors
+from gpu_discovery.core.kit import loops
 
 STALLED_AFTER_S = 30.0
 """A loop that has not turned for so long is dead; it turns every few seconds whatever the interval."""
@@ -159,10 +161,7 @@ class Server:
         except OSError as error:
             message = f"listening on {address} failed: {error.strerror or error}; choose another --http-address"
             raise errors.SettingsError(message) from error
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": janitor_s}, name="http", daemon=True
-        )
-        self._thread.start()
+        self._thread = loops.start_thread("http", functools.partial(self._server.serve_forever, janitor_s))
 
     @property
     def port(self) -> int:

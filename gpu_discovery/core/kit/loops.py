@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 _READ_BYTES = 4096
 _LONGEST_S = 3600.0
+_OF_THE_MAIN_THREAD = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
 
 class HasNews(Protocol):
@@ -121,9 +122,7 @@ class Worker(Generic[T]):
         self._jobs: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Done[T]] = queue.SimpleQueue()
         self._on_done = on_done
-        # A daemon thread: a job that hangs must not keep the process from ending.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        start_thread(name, self._run)
 
     def start(self, job: Callable[[], T]) -> None:
         """Do ``job`` next; only once the end of the last one was taken."""
@@ -145,6 +144,21 @@ class Worker(Generic[T]):
             self._done.put(_ended(job))
             del job
             self._on_done()
+
+
+def start_thread(name: str, run: Callable[[], None]) -> threading.Thread:
+    """A thread that neither keeps the process from ending nor takes a signal from the main thread.
+
+    A signal goes to any thread that doesn't block it. One taken elsewhere while the main thread holds signals back
+    would be lost with this program. Threads that this one starts inherit that.
+    """
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_MAIN_THREAD)
+    try:
+        thread.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return thread
 
 
 def _ended(job: Callable[[], T]) -> Done[T]:

@@ -115,3 +115,13 @@ def test_a_job_that_hangs_can_be_left():
     release.set()
     assert worker.take(60) == loops.Done(True, None)
     worker.stop()
+
+
+def test_only_the_main_thread_takes_signals():
+    """A worker, and whatever it starts, holds back the signals that the process is ended and reloaded with."""
+    worker = loops.Worker("test", lambda: None)
+    worker.start(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+    held = worker.take(60).value
+    worker.stop()
+    assert held >= {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP}
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
