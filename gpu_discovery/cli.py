@@ -16,7 +16,7 @@ _HELP_WORDS = ("help", "h")
 
 
 def main() -> int:
-    """The console script."""
+    """The console script, once ``__main__`` has let it start."""
     streams.open_missing()
     title.set_process_name(flags.PROGRAM)
     return run(sys.argv[1:], os.environ, stdout=sys.stdout, stderr=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 import signal
 import sys
@@ -53,6 +54,9 @@ def run_labeler(loader: Loader, *, log_format: str = "text") -> int:
     if settings.oneshot:
         code, is_hung = process.run_once(settings, passes)
     else:
+        # What the start made stays: it need not be looked through again.
+        gc.freeze()
+        gc.enable()
         periodic = loop.Loop(settings, passes, process, is_config_settled=process.is_config_settled)
         code = periodic.run()
         is_hung = periodic.is_hung
