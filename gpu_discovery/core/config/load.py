@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import select
 from collections.abc import Collection, Mapping
 
 from gpu_discovery.core import errors
 from gpu_discovery.core.config import reading, types
 from gpu_discovery.core.kit.frozen import frozen
+
+PIPE_PATIENCE_S = 3
+"""How long a pipe (``<(…)`` in a shell) may say nothing; a regular file never makes one wait."""
 
 
 @frozen
@@ -58,18 +62,36 @@ def parse_config(
     return Loaded(config, (*gathered.warnings, *(f"{file}: {warning}" for warning in warnings)), gathered.lines)
 
 
-def read_bytes(path: str) -> bytes:
+def read_bytes(path: str, *, pipe_patience_s: float = PIPE_PATIENCE_S) -> bytes:
     """The file's bytes, one more than allowed at most. Raises ConfigUnreadable."""
     from gpu_discovery.core.config import yaml_tree
 
     try:
-        with open(path, "rb") as stream:
-            return stream.read(yaml_tree.LARGEST_FILE_BYTES + 1)
+        # Not blocking: a pipe that nobody writes to would hold up the open, and with it whoever waits for a signal.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            return _read_up_to(yaml_tree.LARGEST_FILE_BYTES + 1, fd, pipe_patience_s)
+        finally:
+            os.close(fd)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise errors.ConfigUnreadable(f"opening the config file failed: {reason}", file=path) from error
     except ValueError as error:
         raise errors.ConfigUnreadable(f"opening the config file failed: {error}", file=repr(path)) from error
+
+
+def _read_up_to(most: int, fd: int, pipe_patience_s: float) -> bytes:
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    data = b""
+    while len(data) < most:
+        if not waiting.poll(pipe_patience_s * 1000):
+            raise TimeoutError(f"it is a pipe to which nobody has written for {pipe_patience_s:g} s")
+        chunk = os.read(fd, most - len(data))
+        if not chunk:
+            break
+        data += chunk
+    return data
 
 
 def _read(data: bytes, gathered: reading.Reading) -> types.Config:

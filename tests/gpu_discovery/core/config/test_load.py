@@ -415,6 +415,23 @@ def test_a_file_that_cannot_be_read_is_a_clear_error(path: str) -> None:
         load.load_file(path)
 
 
+def test_a_pipe_that_nobody_writes_to_holds_nothing_up(tmp_path: pathlib.Path) -> None:
+    """Waiting for it would keep the program from ending on a signal."""
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path)
+    with pytest.raises(errors.ConfigUnreadable, match="it is a pipe to which nobody has written for 0 s"):
+        load.read_bytes(path, pipe_patience_s=0)
+
+
+def test_a_pipe_is_read_to_its_end() -> None:
+    """As a shell's ``<(…)`` gives one."""
+    readable, writable = os.pipe()
+    os.write(writable, b"version: v1\n")
+    os.close(writable)
+    assert load.read_bytes(f"/dev/fd/{readable}") == b"version: v1\n"
+    os.close(readable)
+
+
 def test_an_endless_file_is_cut_off() -> None:
     """Reading stops at the bound."""
     with pytest.raises(errors.ConfigError, match="larger than 1 MiB"):
