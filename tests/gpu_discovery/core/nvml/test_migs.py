@@ -262,8 +262,8 @@ def test_a_mig_device_keeps_its_record_at_another_index(fake_driver: nvml.FakeDr
     first, second = nvml.make_mig_device(gi_id=7), nvml.make_mig_device(gi_id=8)
     before = reading.read(subject, fake_driver, nvml.make_machine([nvml.make_gpu(0, mig_devices=[first, second])]))
     after = reading.read(subject, fake_driver, nvml.make_machine([nvml.make_gpu(0, mig_devices=[second])]))
-    assert before.gpus[0].mig.devices[1].uuid == after.gpus[0].mig.devices[0].uuid  # type: ignore[union-attr]
-    assert after.gpus[0].mig.devices[0].index == 0  # type: ignore[union-attr]  # Both have MIG.
+    assert before.gpus[0].mig.devices[1].uuid == after.gpus[0].mig.devices[0].uuid  # type: ignore[union-attr]  # Both have MIG.
+    assert after.gpus[0].mig.devices[0].index == 0  # type: ignore[union-attr]  # It too.
 
 
 def test_older_calls_for_mig(fake_driver: nvml.FakeDriver) -> None:
