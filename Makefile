@@ -11,10 +11,11 @@
 #   make lock        choose versions anew from setup.cfg, with hashes
 #   make clean       remove environments and everything made
 #
-#   PYTHON=python3.12 chooses the interpreter, SAMPLE=name the machine of `make run`, ARGS='-k mig' goes to pytest.
+#   PYTHON=python3.12 chooses the interpreter, SAMPLE=name and STRATEGY=single the machine of `make run`, ARGS='-k mig' goes to pytest.
 
 PYTHON ?= python3
 SAMPLE ?= dgx-h100-mig
+STRATEGY ?= mixed
 OUTPUT ?= build/features.d/gfd
 ARGS ?=
 
@@ -51,8 +52,8 @@ help:
 
 run: $(RUN)
 	@mkdir -p $(dir $(OUTPUT))
-	$(VENV_RUN)/bin/gpu-discovery labels --sample $(SAMPLE)
-	$(VENV_RUN)/bin/gpu-feature-discovery --oneshot --sample=$(SAMPLE) --output-file=$(OUTPUT)
+	$(VENV_RUN)/bin/gpu-discovery labels --sample $(SAMPLE) --mig-strategy $(STRATEGY)
+	$(VENV_RUN)/bin/gpu-feature-discovery --oneshot --sample=$(SAMPLE) --mig-strategy=$(STRATEGY) --output-file=$(OUTPUT)
 	@echo "The feature file is $(OUTPUT)"
 
 test: check-cc $(DEV)
