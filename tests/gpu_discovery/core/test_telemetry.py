@@ -8,22 +8,13 @@ import urllib.request
 import pytest
 
 from gpu_discovery.core import errors, telemetry
-
-
-class Clock:
-    """Seconds that only the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.fakes import clock as clocks
 
 
 @pytest.fixture
 def clock():
     """A clock that stands still."""
-    return Clock()
+    return clocks.Clock(100.0)
 
 
 @pytest.fixture

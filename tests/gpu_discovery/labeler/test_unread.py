@@ -9,22 +9,13 @@ from gpu_discovery.core import model, picture
 from gpu_discovery.core.config import types as config_types
 from gpu_discovery.labeler import unread
 from tests import builders
-
-
-class Clock:
-    """Seconds that only the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.fakes import clock as clocks
 
 
 @pytest.fixture
 def clock():
     """A clock that stands still."""
-    return Clock()
+    return clocks.Clock()
 
 
 def labels_of(snapshot, strategy="none"):

@@ -11,26 +11,17 @@ import pytest
 
 from gpu_discovery.core import errors
 from gpu_discovery.sinks import feature_file
+from tests.fakes import clock as clocks
 
 LABELS = {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "2"}
 BODY = "nvidia.com/gpu.count=2\nnvidia.com/gpu.product=Tesla-T4\n"
 CAN_MOUNT = subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode == 0
 
 
-class Clock:
-    """Unix time that only the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock():
     """A clock that stands still."""
-    return Clock()
+    return clocks.Clock(1_700_000_000.0)
 
 
 @pytest.fixture
